@@ -1,0 +1,80 @@
+# `make demo` and `make test` need Python 3.11 or newer (with its venv module) and make, and do all set-up
+# themselves. Everything they install goes into .venv in this folder.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test lint lock bench clean moved
+
+STAMP := .venv/.installed
+PY := .venv/bin/python
+
+# the first Python that will do, unless PYTHON=... names one; if none will, preflight says why
+ifndef PYTHON
+PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$python" scripts/preflight.py >/dev/null 2>&1 && echo "$$python" && exit; done; echo python3)
+endif
+
+# settings of the machine that would change what is installed or tested
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PIP_TARGET PIP_PREFIX MAKEFLAGS
+export PYTHONNOUSERSITE := 1
+export PIP_USER := 0
+export PIP_NO_INPUT := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+help:
+	@echo "make demo                 set up, index docs/ and show a search"
+	@echo "make test                 set up and run every check"
+	@echo "make lint                 the quick checks: format, lint, types, import contracts"
+	@echo "make bench CORPUS=FOLDER  measure against the floors"
+	@echo "make lock                 pin the dependencies of pyproject.toml again"
+	@echo "make clean                remove .venv, caches and build results"
+
+setup: $(STAMP)
+
+# an environment knows its own path: a folder that was moved or copied is set up again
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(shell pwd -P))
+$(STAMP): moved
+endif
+
+$(STAMP): requirements.lock pyproject.toml
+	@"$(PYTHON)" scripts/preflight.py
+	@here="$$(pwd -P)"; \
+	if [ "$$(cat $(STAMP) 2>/dev/null || echo "$$here")" != "$$here" ] \
+		|| ! { $(PY) scripts/preflight.py && $(PY) -m pip --version; } >/dev/null 2>&1; \
+	then echo "creating .venv with $$("$(PYTHON)" --version)" && "$(PYTHON)" -m venv --clear .venv; fi
+	@echo "installing into .venv (a minute or two the first time)"
+	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation -e .
+	@pwd -P > $(STAMP)
+
+demo: setup
+	@sh scripts/demo.sh
+
+lint: setup
+	$(PY) scripts/check_lock.py
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -m mypy scripts
+	.venv/bin/lint-imports
+
+# pytest stands last: its closing line closes the output
+test: lint
+	$(PY) scripts/wheel_check.py
+	$(PY) -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered
+
+bench: setup
+	$(PY) -m bench.run "$(CORPUS)"
+
+lock:
+	@"$(PYTHON)" scripts/preflight.py
+	@"$(PYTHON)" -m venv --clear build/lock
+	@build/lock/bin/python -m pip install --quiet uv
+	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
+		--no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements.lock
+	@rm -rf build/lock
+	@"$(PYTHON)" scripts/check_lock.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,116 @@
+"""The one place that reads the environment and configuration files.
+
+`locate` (app.discovery) says which base a command means, `load` what it works with. Without a file and
+without KNOWLEDGE_ variables neither YAML nor msgspec is imported: a search in a fresh process must be quick.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from app.discovery import CONFIG_VARIABLE, Located, locate
+from domain.errors import DisabledError
+from domain.settings import Settings
+
+if TYPE_CHECKING:
+    from app.config_origins import Sources
+    from app.config_schema import KnowledgeBlock
+
+__all__ = [
+    "Loaded",
+    "Located",
+    "load",
+    "load_with_sources",
+    "locate",
+    "process_environ",
+    "read",
+    "require_enabled",
+]
+
+Ask = Callable[[str], bool]
+AbsentRoots = Literal["refuse", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, and what a command may want to say about where they came from."""
+
+    located: Located
+    settings: Settings
+    sources: "Sources | None" = None  # None: nothing was configured
+    block: "KnowledgeBlock | None" = None  # None: nothing was configured
+    notes: tuple[str, ...] = ()  # what is odd, but no error
+    later_features: tuple[str, ...] = ()  # configured, without effect in this version
+    needs_trust: tuple[str, ...] = ()  # what a found file asks for, in words; () for a named one
+    digest: str = ""  # of the file
+
+    def later_note(self) -> str:
+        """Says plainly what this version leaves out; "" when nothing."""
+        names = [name for name in self.later_features if name != "embeddings"]
+        words = ["embeddings are configured, but this version searches words only"] * (
+            "embeddings" in self.later_features
+        )
+        words += [f"{', '.join(names)}: configured, but without effect in this version"] * bool(names)
+        return "; ".join(words)
+
+
+def process_environ() -> Mapping[str, str]:
+    """The environment of this process; everything else is handed a mapping."""
+    return os.environ
+
+
+def read(
+    located: Located, environ: Mapping[str, str], *, cwd: Path, absent_roots: AbsentRoots = "refuse"
+) -> Loaded:
+    """Read and check, without asking for trust: for verbs that only show. Raises ConfigurationError.
+
+    absent_roots: whether a root that is not there is refused or a note, for commands that answer from what
+    was indexed before.
+    """
+    has_variables = any(name.startswith("KNOWLEDGE_") and name != CONFIG_VARIABLE for name in environ)
+    if located.config_path is None and not has_variables:
+        identity = located.home.name  # a store that was found, or the default place
+        return Loaded(located, Settings(identity, located.home, config_path=None, configured=False))
+    from app.config_assembly import assemble
+
+    return assemble(located, environ, cwd=cwd, absent=absent_roots)
+
+
+def load(located: Located, environ: Mapping[str, str], *, cwd: Path, ask: Ask | None = None) -> Settings:
+    """As `load_with_sources`, for commands that need the settings alone."""
+    return load_with_sources(located, environ, cwd=cwd, ask=ask).settings
+
+
+def load_with_sources(
+    located: Located,
+    environ: Mapping[str, str],
+    *,
+    cwd: Path,
+    ask: Ask | None = None,
+    absent_roots: AbsentRoots = "refuse",
+) -> Loaded:
+    """As `read`, and obeyed only when trusted; `ask` puts a question on a terminal, None: there is none.
+
+    Raises UntrustedConfigurationError for a found file that asks for too much. A base that is switched off
+    is returned as it is, for nothing of it is obeyed; see `require_enabled`.
+    """
+    loaded = read(located, environ, cwd=cwd, absent_roots=absent_roots)
+    config_path = loaded.settings.config_path
+    if loaded.needs_trust and loaded.settings.enabled and config_path is not None:
+        from app.config_trust import require_trust
+
+        require_trust(config_path, loaded.digest, loaded.needs_trust, environ, ask)
+    return loaded
+
+
+def require_enabled(settings: Settings) -> None:
+    """Raises DisabledError for a file without a block or with `enabled: false`, and says how to enable."""
+    if settings.enabled:
+        return
+    where = str(settings.config_path) if settings.config_path is not None else "the environment"
+    raise DisabledError(
+        f"The knowledge base of {where} is switched off: {settings.disabled_because or 'enabled is false'}.",
+        hint="Write `enabled: true` and `paths:` below `knowledge:` in that file.",
+    )

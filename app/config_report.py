@@ -1,0 +1,184 @@
+"""What the verbs of `knowledge config` find out and do; the command line prints it."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.config import Loaded, read
+from app.config_origins import FromDefault, FromPlace, Origin, Sources, shown
+from app.config_schema import KnowledgeBlock
+from app.config_trust import is_trusted
+from app.discovery import CONFIG_NAME, Located
+from app.masking import MASK, mask_url
+from app.places import is_folder
+from domain.errors import ConfigurationError, RefusedError, StorageError
+
+Plain = str | int | float | bool | list[str] | None
+_ADDRESSES = frozenset({"queue.url", "embeddings.base_url"})
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveValue:
+    """One key as it is in effect, fit to be shown: secrets are masked."""
+
+    key: str
+    value: Plain
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A configuration without errors, and what is worth a look."""
+
+    loaded: Loaded
+    notes: tuple[str, ...]
+    trusted: bool  # True too where no trust is needed
+
+
+def init(path: Path) -> Path:
+    """Write a commented configuration to the file, or into the folder; returns it. Never overwrites."""
+    target = path / CONFIG_NAME if is_folder(path) else path
+    try:
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        raise RefusedError(
+            f"{shown(str(target))} is there already and is not overwritten.",
+            hint="Name another file: knowledge config init OTHER.yaml",
+        ) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(f"Cannot write {shown(str(target))}: {reason}.") from error
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(INITIAL_TEXT)
+    return target
+
+
+def check(located: Located, environ: Mapping[str, str], *, cwd: Path) -> Check:
+    """Read everything, obey nothing. Raises ConfigurationError with all that is wrong."""
+    loaded = read(located, environ, cwd=cwd)
+    path = loaded.settings.config_path
+    trusted = not loaded.needs_trust or (path is not None and is_trusted(path, loaded.digest, environ))
+    notes = [*loaded.notes, *([loaded.later_note()] if loaded.later_features else [])]
+    if not loaded.settings.enabled:
+        notes.append(f"switched off: {loaded.settings.disabled_because}")
+    if not trusted:
+        notes.append(f"not trusted yet, and it {'; '.join(loaded.needs_trust)}: knowledge config trust")
+    return Check(loaded, tuple(notes), trusted)
+
+
+def trusted_path(located: Located) -> Path:
+    """The configuration that `config trust` means. Raises ConfigurationError where there is none."""
+    if located.config_path is None:
+        raise ConfigurationError(
+            "There is no configuration file here or above.", hint="Name one: knowledge config trust PATH"
+        )
+    return located.config_path
+
+
+def effective_values(loaded: Loaded, environ: Mapping[str, str]) -> tuple[EffectiveValue, ...]:
+    """Every key with its value and its origin, in the order of the schema; optional blocks when present."""
+    return tuple(_values(loaded, loaded.block or KnowledgeBlock(), environ))
+
+
+def _values(loaded: Loaded, block: KnowledgeBlock, environ: Mapping[str, str]) -> Iterator[EffectiveValue]:
+    settings, sources = loaded.settings, _sources(loaded)
+    derived: dict[str, Plain] = {
+        "enabled": settings.enabled,
+        "identity": settings.identity,
+        "directory": str(settings.home),
+        "max_file_bytes": settings.max_file_bytes,
+    }
+    for name in KnowledgeBlock.__struct_fields__:
+        value = getattr(block, name)
+        if name == "paths":
+            yield from _roots(loaded, block)
+        elif name in derived:
+            yield EffectiveValue(name, derived[name], _derived_origin(name, loaded))
+        elif name == "schedules":
+            entries = [f"{schedule.name}: {schedule.kind} at {schedule.cron}" for schedule in value]
+            yield EffectiveValue(name, entries, sources.origin(name))
+        elif isinstance(value, msgspec.Struct):
+            yield from _nested(name, value, sources, environ)
+        elif value is not None:
+            yield EffectiveValue(name, _plain(value), sources.origin(name))
+
+
+def _sources(loaded: Loaded) -> Sources:
+    return loaded.sources or Sources()
+
+
+def _derived_origin(name: str, loaded: Loaded) -> Origin:
+    origin = _sources(loaded).origin(name)
+    if isinstance(origin, FromDefault) and name in {"identity", "directory"}:
+        return FromPlace(f"default of the {loaded.located.words()}")
+    return origin
+
+
+def _roots(loaded: Loaded, block: KnowledgeBlock) -> Iterator[EffectiveValue]:
+    """A root's absolute path, and what else was written for it."""
+    sources = _sources(loaded)
+    if not block.paths:
+        yield EffectiveValue("paths", [], sources.origin("paths"))
+    for index, (entry, root) in enumerate(zip(block.paths, loaded.settings.roots, strict=True)):
+        key = f"paths[{index}]"
+        yield EffectiveValue(key, str(root.path), sources.origin(key))
+        if isinstance(entry, str):
+            continue
+        for name, value in msgspec.structs.asdict(entry).items():
+            origin = sources.origin(f"{key}.{name}")
+            if name != "path" and not isinstance(origin, FromDefault):
+                yield EffectiveValue(f"{key}.{name}", _plain(value), origin)
+
+
+def _nested(
+    name: str, block: msgspec.Struct, sources: Sources, environ: Mapping[str, str]
+) -> Iterator[EffectiveValue]:
+    for inner, value in msgspec.structs.asdict(block).items():
+        key = f"{name}.{inner}"
+        plain = _plain(value)
+        if inner.endswith("_env") and value:  # the name is harmless, unless it is the secret itself
+            plain = f"{MASK} ({'set' if environ.get(value) else 'not set'})"
+        elif key in _ADDRESSES:
+            plain = mask_url(str(value))
+        yield EffectiveValue(key, plain, sources.origin(key))
+
+
+def _plain(value: Any) -> Plain:
+    return list(value) if isinstance(value, tuple) else value
+
+
+INITIAL_TEXT = """\
+# What `knowledge` indexes here. Relative paths start at this file's folder.
+# Check it with: knowledge config check       What is in effect: knowledge config show
+# Every key is also a variable: KNOWLEDGE_TOP_K=7, KNOWLEDGE_QUEUE__URL=...
+knowledge:
+  enabled: true
+
+  # The folders that are indexed; they are only ever read.
+  paths:
+    - .
+    # - path: ../handbook          # or with more to say:
+    #   name: handbook             # first part of its citations; default: the folder's name
+    #   description: How we work
+    #   include: ["*.md"]          # gitignore syntax; default: everything
+    #   exclude: [drafts/]
+    #   extensions: [.md, .markdown, .txt, .text]
+    #   link: https://example.org/{path}#{heading_anchor}
+
+  # identity: knowledge            # the base's name; default: this file's name without .yaml
+  # description: ""                # one sentence about what can be found here
+  # directory: ""                  # where the index lies; default: knowledge/<identity> beside this file
+
+  # top_k: 5                       # hits of a search
+  # max_file_bytes: 512KiB         # larger files are skipped and listed
+  # substring_index: auto          # auto | on | off: for text written without spaces between words
+  # change_detection: stat         # stat | hash: tell a changed file by dates and size, or by its content
+
+  # queue:
+  #   url: ""                      # a Redis or Valkey; default: the bundled one, started when needed
+  #   files_per_job: 64
+"""

@@ -1,0 +1,137 @@
+"""A configuration that was found, not named, is trusted once before it may send texts or keys anywhere.
+
+What is remembered is the file's absolute path and the digest of its content: a change is asked for again.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from app.config_document import read_bytes
+from app.config_origins import Sources, shown
+from app.config_rules import host_of, is_loopback
+from app.config_schema import KnowledgeBlock
+from app.places import real
+from domain.errors import ConfigurationError, StorageError, UntrustedConfigurationError
+from domain.settings import RootSettings
+
+Ask = Callable[[str], bool]
+_MAX_STORE_BYTES = 16 * 1024 * 1024
+
+
+def trust(config_path: Path, environ: Mapping[str, str]) -> Path:
+    """Trust the file as it is now; returns the real path that is remembered."""
+    remember(config_path, hashlib.sha256(read_bytes(config_path)).hexdigest(), environ)
+    return real(config_path)
+
+
+def reasons(block: KnowledgeBlock, roots: Sequence[RootSettings], sources: Sources) -> tuple[str, ...]:
+    """What the file itself (not a variable) asks for that needs trust, in words."""
+    return tuple(_reasons(block, roots, sources))
+
+
+def require_trust(
+    config_path: Path, digest: str, because: Sequence[str], environ: Mapping[str, str], ask: Ask | None
+) -> None:
+    """Raises UntrustedConfigurationError unless trusted before or, on a terminal, now."""
+    if not because or is_trusted(config_path, digest, environ):
+        return
+    what = f"The configuration {shown(str(config_path))} was found, not named, and {'; '.join(because)}."
+    if ask is not None and ask(f"{what} Trust it?"):
+        remember(config_path, digest, environ)
+        return
+    import shlex
+
+    raise UntrustedConfigurationError(
+        f"{what} It is not obeyed before you trust it.",
+        hint=f"Look at it, then: knowledge config trust {shown(shlex.quote(str(config_path)))} "
+        f"(or name it for this command with --config).",
+    )
+
+
+def is_trusted(config_path: Path, digest: str, environ: Mapping[str, str]) -> bool:
+    path = _store_path(environ)
+    return path is not None and _remembered(path).get(str(real(config_path))) == digest
+
+
+def remember(config_path: Path, digest: str, environ: Mapping[str, str]) -> None:
+    """Written beside and renamed, readable by the owner alone."""
+    import json  # only here and where trust is needed: a search in a fresh process must be quick
+
+    path = _store_path(environ)
+    if path is None:
+        raise ConfigurationError(
+            "There is no home directory to remember trust in.", hint="Set XDG_STATE_HOME."
+        )
+    trusted = {**_remembered(path), str(real(config_path)): digest}
+    try:
+        _write(path, json.dumps(trusted, indent=2, sort_keys=True))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(f"Cannot remember trust in {path}: {reason}.") from error
+
+
+def _reasons(block: KnowledgeBlock, roots: Sequence[RootSettings], sources: Sources) -> Iterator[str]:
+    embeddings = block.embeddings
+    if embeddings is not None:
+        host = host_of(embeddings.base_url)
+        if embeddings.base_url and not is_loopback(host) and sources.is_from_file("embeddings.base_url"):
+            yield f"sends texts to {shown(host)} (embeddings.base_url)"
+        if embeddings.api_key_env and sources.is_from_file("embeddings.api_key_env"):
+            yield f"reads the variable {shown(embeddings.api_key_env)} (embeddings.api_key_env)"
+        if embeddings.insecure_hosts and sources.is_from_file("embeddings.insecure_hosts"):
+            yield "permits unencrypted connections (embeddings.insecure_hosts)"
+    if block.queue.url and sources.is_from_file("queue.url"):
+        yield "sends work over a queue of its own (queue.url)"
+    folder = real(sources.config_path.parent) if sources.config_path is not None else None
+    for index, root in enumerate(roots):
+        if folder is None or not sources.is_from_file(f"paths[{index}]"):
+            continue
+        if not real(root.path).is_relative_to(folder):
+            yield f"reads {shown(str(root.path))}, outside its own folder (paths[{index}])"
+
+
+def _store_path(environ: Mapping[str, str]) -> Path | None:
+    """As the XDG base directory specification says: a relative path there counts as unset."""
+    state = environ.get("XDG_STATE_HOME", "")
+    if state and Path(state).is_absolute():
+        return Path(state) / "knowledge" / "trusted.json"
+    home = environ.get("HOME") or environ.get("USERPROFILE") or ""
+    return (
+        Path(home) / ".local" / "state" / "knowledge" / "trusted.json" if Path(home).is_absolute() else None
+    )
+
+
+def _remembered(path: Path) -> dict[str, str]:
+    """Nothing when the file is damaged or when somebody else could have written it."""
+    import json
+
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if os.name == "posix" and mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return {}
+            content = json.loads(file.read(_MAX_STORE_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {str(key): digest for key, digest in content.items() if isinstance(digest, str)}
+
+
+def _write(path: Path, text: str) -> None:
+    import tempfile
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, written = tempfile.mkstemp(prefix=".trusted-", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(written).replace(path)
+    except BaseException:
+        Path(written).unlink(missing_ok=True)
+        raise

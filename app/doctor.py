@@ -1,0 +1,94 @@
+"""`knowledge doctor`: what of a base's surroundings is in order, what is not, and what mends it (S0-52, S1-44).
+
+Looks only: nothing is made, changed or locked. Every check ends as passed, failed or not run; only a failed fatal one
+decides the exit status.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from app.discovery import Located
+from app.doctor_queue import Probe, check_queue, probe_url
+from app.doctor_roots import check_last_run, check_roots
+from app.doctor_store import check_database, check_files
+from domain.checks import CheckResult, failed, has_failed, passed
+from domain.errors import KnowledgeError
+from domain.layout import BaseLayout
+from domain.settings import Settings
+from store import files
+from store.engine import Engine, describe_engine
+from store.port import RootRecord, RunRecord
+from store.state import SqliteStateStore
+
+FATAL_STATUS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _StateView:
+    """What the other checks take from state.db."""
+
+    results: tuple[CheckResult, ...] = ()
+    base_id: str | None = None
+    roots: tuple[RootRecord, ...] = ()
+    runs: tuple[RunRecord, ...] = ()
+
+
+def diagnose(
+    settings: Settings,
+    located: Located | None = None,
+    *,
+    probe_queue: Probe = probe_url,
+    engine: Callable[[], Engine] = describe_engine,
+) -> tuple[CheckResult, ...]:
+    """Every check, in the order in which one would look for the cause. Raises nothing of ours."""
+    layout = BaseLayout(settings.home)
+    results = [*_check_engine(engine), *check_files(layout, located.words() if located is not None else "")]
+    is_safe = not has_failed(results, fatal_only=True)
+    state = _read_state(layout) if is_safe else _StateView()
+    results += state.results
+    results += check_database(layout, state.base_id, is_safe=is_safe)
+    results += check_roots(settings, state.roots)
+    results.append(check_last_run(state.runs))
+    results += check_queue(settings.queue.url, probe_queue)
+    return tuple(results)
+
+
+def exit_status(results: Iterable[CheckResult]) -> int:
+    """5 where something fatal has failed, else 0."""
+    return FATAL_STATUS if has_failed(results, fatal_only=True) else 0
+
+
+def _check_engine(engine: Callable[[], Engine]) -> Iterator[CheckResult]:
+    upgrade = "install the pysqlite3 package, or a Python with a newer SQLite"
+    try:
+        found = engine()
+    except KnowledgeError as error:
+        yield failed("sqlite", error.message, error.hint)
+        return
+    yield passed("sqlite", f"SQLite {found.version} ({found.module})")
+    if found.has_full_text:
+        yield passed("full_text_compiled", "FTS5 with its tokenizers")
+    else:
+        yield failed("full_text_compiled", f"SQLite {found.version} has no FTS5, or lacks a tokenizer", upgrade)
+    if found.can_load_extensions:
+        yield passed("extensions", "sqlite-vec loads")
+    else:
+        yield failed(
+            "extensions", "extensions cannot be loaded; words are searched all the same", upgrade, is_fatal=False
+        )
+
+
+def _read_state(layout: BaseLayout) -> _StateView:
+    """What state.db knows; nothing to say where there is none yet."""
+    try:
+        if files.lstat_or_none(layout.state) is None:
+            return _StateView()
+        state = SqliteStateStore(layout.state, read_only=True)
+        try:
+            base_id = state.base_id()
+            seen = passed("state", f"base {base_id}")
+            return _StateView((seen,), base_id, tuple(state.roots()), tuple(state.runs(1)))
+        finally:
+            state.close()
+    except KnowledgeError as error:
+        return _StateView((failed("state", error.message, error.hint),))

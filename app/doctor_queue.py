@@ -1,0 +1,77 @@
+"""The doctor's look at the queue: the bundled server, or the one that `queue.url` names."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from app.masking import mask_url
+from domain.checks import CheckResult, failed, not_run, passed
+from domain.errors import KnowledgeError
+
+if TYPE_CHECKING:
+    from scheduler.queue.probe import QueueFacts
+
+Probe = Callable[[str], "QueueFacts"]
+"""Asks the queue at a URL. Raises QueueError, ConfigurationError."""
+
+CLOCK_LIMIT_S = 2.0  # a worker whose clock is behind the queue's does not start jobs that seem to lie ahead
+
+
+def probe_url(url: str) -> "QueueFacts":
+    """Raises QueueError, ConfigurationError."""
+    from scheduler.queue.client import parse_queue_url  # arq and redis: only where a queue is looked at
+    from scheduler.queue.probe import probe
+
+    return probe(parse_queue_url(url))
+
+
+def check_queue(url: str, probe: Probe) -> Iterator[CheckResult]:
+    """`url` empty: whether a server program is there to be started; else whether that server is fit for it."""
+    if not url:
+        yield _check_bundled()
+        return
+    try:
+        facts = probe(url)
+    except KnowledgeError as error:
+        yield failed("queue", error.message, error.hint)
+        yield not_run("queue_memory", "the queue does not answer")
+        yield not_run("queue_clock", "the queue does not answer")
+        return
+    kept = (
+        "work survives its restart"
+        if facts.has_append_only_file
+        else "no append-only file: a restart of it repeats work"
+    )
+    yield passed("queue", f"{facts.server} at {mask_url(url)}; {kept}")
+    yield _check_memory(facts)
+    yield _check_clock(facts)
+
+
+def _check_bundled() -> CheckResult:
+    from scheduler.queue.embedded import server_program
+
+    try:
+        return passed("queue", f"started when there is work: {server_program()}")
+    except KnowledgeError as error:
+        return failed("queue", error.message, error.hint)
+
+
+def _check_memory(facts: "QueueFacts") -> CheckResult:
+    if facts.memory_policy == "noeviction":
+        return passed("queue_memory", "maxmemory-policy noeviction")
+    return failed(
+        "queue_memory",
+        f"maxmemory-policy is {facts.memory_policy or 'unknown'}: waiting work is dropped without an error",
+        "set `maxmemory-policy noeviction` in that server's configuration",
+    )
+
+
+def _check_clock(facts: "QueueFacts") -> CheckResult:
+    if abs(facts.clock_ahead_s) <= CLOCK_LIMIT_S:
+        return passed("queue_clock", f"{abs(facts.clock_ahead_s):.1f} s apart")
+    where = "ahead of" if facts.clock_ahead_s > 0 else "behind"
+    return failed(
+        "queue_clock",
+        f"the queue's clock is {abs(facts.clock_ahead_s):.0f} s {where} this machine's: jobs start late or not at all",
+        "set both clocks by NTP",
+        is_fatal=False,
+    )

@@ -1,0 +1,190 @@
+"""`knowledge index --dry-run`: what a run would do, counted from its own plan; nothing is written."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from app.indexing import IndexRequest
+from app.planning import RootRun, merged_tally, plan_root
+from app.roots import scopes_of_run
+from app.wiring import readable_base
+from domain.errors import NotBuiltError
+from domain.files import Page
+from domain.settings import Settings
+from scheduler.plan import PlanPolicy
+from store import files as store_files
+from store.port import RemovalCandidate, RootRecord, Snapshot, StoredFile
+
+# measured over Markdown of open-source projects; said to be estimates wherever they are shown
+TEXT_BYTES_PER_CHUNK = 430
+INDEX_BYTES_PER_TEXT_BYTE = 2.3  # 2.1 for large indexes, 2.5 for small ones
+TEXT_BYTES_PER_SECOND = 10_000_000
+FILES_PER_SECOND = 5_000
+NO_EXTENSION = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class RootForecast:
+    """What would become of one root's files. `check`: read, since they may have changed."""
+
+    name: str
+    path: str
+    add: int
+    check: int
+    unchanged: int
+    skip: int
+    remove: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run would do. `check` holds every known file when all are to be cut anew (`is_reindex`)."""
+
+    home: Path
+    is_reindex: bool
+    roots: tuple[RootForecast, ...]
+    met: int
+    add: int
+    check: int
+    unchanged: int
+    skip: int
+    remove: int
+    skips: dict[str, tuple[int, str]]  # reason -> how many, the first key; those that the walk can tell
+    extensions: dict[str, int]  # of files that would be read
+    problems: tuple[tuple[str, str], ...]
+    text_bytes: int  # of files that would be read
+    free_bytes: int
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.text_bytes // TEXT_BYTES_PER_CHUNK)
+
+    @property
+    def index_bytes(self) -> int:
+        """What the files to be read will take in the index."""
+        return int(self.text_bytes * INDEX_BYTES_PER_TEXT_BYTE)
+
+    @property
+    def minutes(self) -> float:
+        files = self.add + self.check
+        return (self.text_bytes / TEXT_BYTES_PER_SECOND + files / FILES_PER_SECOND) / 60
+
+
+class _Stored:
+    """What the plan asks of a store, which need not be there yet; counts the documents that it is told of."""
+
+    def __init__(self, snapshot: Snapshot | None) -> None:
+        self._snapshot = snapshot
+        self.documents = 0
+
+    def stored_files(self, prefix: str) -> Iterator[StoredFile]:
+        if self._snapshot is None:
+            return
+        for file in self._snapshot.stored_files(prefix):
+            self.documents += not file.reason
+            yield file
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What the plan of one root yields, added up."""
+
+    add: int = 0
+    check: int = 0
+    remove: int = 0
+
+
+def dry_run(settings: Settings, request: IndexRequest) -> Forecast:
+    """Plan a run and count. Raises what planning raises (UsageError for a path that is none of the base's)."""
+    policy = PlanPolicy(
+        now_ns=time.time_ns(),
+        max_file_bytes=settings.max_file_bytes,
+        trust_stat=settings.change_detection == "stat" and not request.rehash,
+        force=request.reindex,
+    )
+    extensions: Counter[str] = Counter()
+    with _stored(settings) as (records, snapshot):
+        roots = [RootRun(scope) for scope in scopes_of_run(settings, records, request.paths)]
+        counted = [_count(settings, policy, root, snapshot, extensions) for root in roots]
+    by_root = tuple(_root_forecast(root, count) for root, count in zip(roots, counted, strict=True))
+    return _forecast(settings, request, roots, by_root, extensions)
+
+
+@contextmanager
+def _stored(settings: Settings) -> Iterator[tuple[list[RootRecord], Snapshot | None]]:
+    try:
+        with readable_base(settings) as base:
+            yield list(base.state.roots()), base.store.reader()
+    except NotBuiltError:
+        yield [], None
+
+
+def _count(
+    settings: Settings, policy: PlanPolicy, root: RootRun, snapshot: Snapshot | None, extensions: Counter[str]
+) -> _Counted:
+    counted = _Counted()
+    stored = _Stored(snapshot)
+    for item in plan_root(settings, policy, root, cast(Snapshot, stored), 1):
+        if isinstance(item, RemovalCandidate):
+            counted.remove += 1
+        else:
+            _count_page(item, counted, extensions)
+    if policy.force:  # known files and new ones look the same in the plan then
+        counted.check = min(counted.add, max(0, stored.documents - counted.remove))
+        counted.add -= counted.check
+    return counted
+
+
+def _count_page(page: Page, counted: _Counted, extensions: Counter[str]) -> None:
+    for file in page.files:
+        extensions[PurePosixPath(file.key).suffix.lower() or NO_EXTENSION] += 1
+        if file.stored_hash:
+            counted.check += 1
+        else:
+            counted.add += 1
+
+
+def _root_forecast(root: RootRun, counted: _Counted) -> RootForecast:
+    return RootForecast(
+        name=root.scope.record.name,
+        path=root.scope.record.path,
+        add=counted.add,
+        check=counted.check,
+        unchanged=root.tally.unchanged,
+        skip=root.tally.skipped,
+        remove=counted.remove,
+    )
+
+
+def _forecast(
+    settings: Settings,
+    request: IndexRequest,
+    roots: Sequence[RootRun],
+    by_root: tuple[RootForecast, ...],
+    extensions: Counter[str],
+) -> Forecast:
+    tally = merged_tally(roots)
+    return Forecast(
+        home=settings.home,
+        is_reindex=request.reindex,
+        roots=by_root,
+        met=tally.met,
+        add=sum(root.add for root in by_root),
+        check=sum(root.check for root in by_root),
+        unchanged=tally.unchanged,
+        skip=tally.skipped,
+        remove=sum(root.remove for root in by_root),
+        skips={reason.value: (number, tally.first_skips[reason]) for reason, number in tally.skips.items()},
+        extensions=dict(extensions.most_common()),
+        problems=tuple(problem for root in roots for problem in root.report.problems),
+        text_bytes=tally.bytes_to_check,
+        free_bytes=store_files.free_bytes(_nearest_existing(settings.home)),
+    )
+
+
+def _nearest_existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())

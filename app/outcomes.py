@@ -1,0 +1,83 @@
+"""How a run's files have ended: added up while it goes on, and reported at its end."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.progress import RunProgress
+from app.removing import RemovalReport
+from domain.files import Outcome
+from store.port import PageOutcome, RunRecord, RunState
+from workers.checking import FinishedPage
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFailure:
+    """How many files failed for one reason, and the first of them."""
+
+    reason: str
+    count: int
+    key: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """How a run has ended; the words are made in app.present."""
+
+    home: Path
+    run: RunRecord
+    state: RunState
+    counts: dict[str, int]
+    skips: dict[str, tuple[int, str]]  # reason -> how many, the first key
+    failures: tuple[FirstFailure, ...]
+    removals: RemovalReport
+    problems: tuple[tuple[str, str], ...]  # directories that could not be read
+    notes: tuple[str, ...]
+    documents: int
+    chunks: int
+    chunks_written: int
+    text_bytes: int
+    elapsed_s: float
+    holds_s: tuple[float, ...]
+
+    @property
+    def exit_status(self) -> int:
+        return 3 if self.failures or self.problems or self.removals.held else 0
+
+
+class Outcomes:
+    """Adds up what the pages report."""
+
+    def __init__(self, progress: RunProgress) -> None:
+        self.progress = progress
+        self.counts: dict[str, int] = {}
+        self.failures: dict[str, FirstFailure] = {}
+        self.skips: dict[str, tuple[int, str]] = {}
+
+    def observe(self, page: FinishedPage, outcome: PageOutcome) -> None:
+        for name, count in outcome.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        for skip in page.skips:
+            self.skip(skip.reason.value, skip.key)
+        for failure in outcome.failures:
+            self.fail(failure.reason, failure.key, failure.detail)
+        progress = self.progress
+        progress.checked += sum(outcome.counts.values())
+        progress.written += len(page.documents)
+        progress.chunks += sum(len(document.chunks) for document in page.documents)
+        progress.text_bytes += page.text_bytes
+
+    def skip(self, reason: str, key: str, count: int = 1) -> None:
+        known, first = self.skips.get(reason, (0, key))
+        self.skips[reason] = (known + count, first)
+
+    def fail(self, reason: str, key: str, detail: str) -> None:
+        known = self.failures.get(reason)
+        if known is None:
+            self.failures[reason] = FirstFailure(reason, 1, key, detail)
+        else:
+            self.failures[reason] = FirstFailure(reason, known.count + 1, known.key, known.detail)
+
+    def add(self, outcome: Outcome, count: int) -> None:
+        if count:
+            self.counts[outcome.value] = self.counts.get(outcome.value, 0) + count

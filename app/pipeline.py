@@ -1,0 +1,240 @@
+"""The queue's way of one run: Valkey, workers, the writer and the dispatcher, started together and stopped together.
+
+Imported only when there is work to queue: asyncio, arq and redis cost a quarter of a second.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import aiosqlite
+from arq.connections import ArqRedis
+from arq.worker import Worker, func
+
+from app.worker_pool import WorkerPool
+from app.worker_process import Assignment, build_check_worker
+from domain.errors import QueueError
+from domain.files import FileFailure, Page
+from domain.layout import BaseLayout
+from scheduler.dispatch import WINDOW_PAGES, Dispatcher
+from scheduler.queue.client import PageQueue, QueueAddress, open_pool, parse_queue_url, queue_errors
+from scheduler.queue.embedded import EmbeddedValkey
+from scheduler.queue.names import QueueNames
+from scheduler.queue.payloads import PARK, WRITE_PAGE, deserialize_job, serialize_job
+from store import files
+from store.documents import SqliteStoreWriter
+from store.port import PageOutcome, RemovalCandidate, RunRecord
+from store.state import SqliteStateStore
+from workers.checking import FinishedPage
+from workers.context import CONTEXT_KEY, WorkerContext
+from workers.writer.inbox import DocumentWriter
+from workers.writer.jobs import WriterContext, park_payload, write_page
+
+POLL_DELAY_S = 0.02
+WRITE_TIMEOUT_S = 600
+
+Observe = Callable[[FinishedPage, PageOutcome], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePlan:
+    """What the pipeline is built from."""
+
+    layout: BaseLayout
+    base_id: str
+    run: RunRecord
+    roots: dict[str, str]
+    max_file_bytes: int
+    substring_index: Literal["auto", "on", "off"]
+    queue_url: str
+    worker_processes: int  # 0: the pages are checked in this process
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineResult:
+    """What the caller cannot see through `observe`."""
+
+    gave_up: tuple[FileFailure, ...]
+    holds_s: tuple[float, ...]
+
+
+async def run_pipeline(
+    plan: PipelinePlan,
+    store: SqliteStoreWriter,
+    planned: Iterator[Page | RemovalCandidate],
+    observe: Observe,
+) -> PipelineResult:
+    """Queue every planned page and return when all are in the store.
+
+    Raises what stopped it (StorageError, QueueError, ...); everything started here has ended then.
+    """
+    names = QueueNames(plan.base_id)
+    async with contextlib.AsyncExitStack() as stack:
+        address = stack.enter_context(_queue_server(plan.queue_url))
+        pool = await stack.enter_async_context(open_pool(address))
+        queue = PageQueue(pool, names, address)
+        await queue.drop_everything()
+        scheduler_state = stack.enter_context(contextlib.closing(SqliteStateStore(plan.layout.state)))
+        writer_state = stack.enter_context(contextlib.closing(SqliteStateStore(plan.layout.state)))
+        dispatcher = Dispatcher(queue, names, plan.run, scheduler_state)
+
+        def observed(page: FinishedPage, outcome: PageOutcome) -> None:
+            if dispatcher.done(page.number):  # a page that was queued twice counts once
+                observe(page, outcome)
+
+        writer = await stack.enter_async_context(_document_writer(store, writer_state, plan.run.id, observed))
+        wiring = _Wiring(plan, names, pool, queue, address, writer, asyncio.get_running_loop().create_future())
+        if plan.worker_processes:
+            workers = wiring.processes(dispatcher)
+        else:
+            executor = stack.enter_context(ThreadPoolExecutor(max_workers=1, thread_name_prefix="check"))
+            workers = [_run_worker(build_check_worker(pool, wiring.check_context(executor)))]
+        await _until_first(dispatcher.dispatch(planned), [writer.run(), wiring.until_stopped(), *workers], address)
+        if plan.queue_url:
+            await queue.drop_everything()
+        return PipelineResult(tuple(dispatcher.gave_up), tuple(writer.holds_s))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wiring:
+    """The parts of a run that its workers are built from."""
+
+    plan: PipelinePlan
+    names: QueueNames
+    pool: ArqRedis
+    queue: PageQueue
+    address: QueueAddress
+    writer: DocumentWriter
+    stopped: "asyncio.Future[None]"
+
+    def stop(self, error: Exception) -> None:
+        """End the run with the error of a job."""
+        if not self.stopped.done():
+            self.stopped.set_exception(error)
+
+    async def until_stopped(self) -> None:
+        await self.stopped
+
+    def processes(self, dispatcher: Dispatcher) -> list[Coroutine[Any, Any, None]]:
+        """Pages are checked in processes of their own; the spool lies between them and the writer."""
+        plan = self.plan
+        spool = files.make_spool(plan.layout)
+        context = WriterContext(self.names, plan.run.id, plan.run.generation, spool, self.writer, stop=self.stop)
+        pool = WorkerPool(_assignment(plan, spool, self.address), dispatcher)
+        return [_run_worker(build_write_worker(self.pool, context)), *pool.tasks(plan.worker_processes)]
+
+    def check_context(self, executor: ThreadPoolExecutor) -> WorkerContext:
+        """Pages are checked in this process, and go straight into the inbox."""
+        plan = self.plan
+        return WorkerContext(
+            names=self.names,
+            run=plan.run.id,
+            generation=plan.run.generation,
+            roots={name: Path(path) for name, path in plan.roots.items()},
+            max_file_bytes=plan.max_file_bytes,
+            substring_index=plan.substring_index,
+            sink=self.writer,
+            executor=executor,
+            stop=self.stop,
+        )
+
+
+def _assignment(plan: PipelinePlan, spool: Path, address: QueueAddress) -> Assignment:
+    return Assignment(
+        base_id=plan.base_id,
+        run=plan.run.id,
+        generation=plan.run.generation,
+        roots=plan.roots,
+        max_file_bytes=plan.max_file_bytes,
+        substring_index=plan.substring_index,
+        spool=str(spool),
+        address=address,
+    )
+
+
+async def _until_first(
+    main: Coroutine[Any, Any, None], others: list[Coroutine[Any, Any, None]], address: QueueAddress
+) -> None:
+    """Run `main` to its end beside tasks that have none; whatever ends first with an error ends all."""
+    leading = asyncio.create_task(main)
+    followers = [asyncio.create_task(other) for other in others]
+    try:
+        await asyncio.wait([leading, *followers], return_when=asyncio.FIRST_COMPLETED)
+        for task in (*followers, leading):
+            if task.done() and not task.cancelled():
+                with queue_errors(address):
+                    task.result()
+        if not leading.done():
+            raise QueueError("a part of the run has ended before its work", hint="run the command again")
+    finally:
+        for task in (leading, *followers):
+            task.cancel()
+        await asyncio.gather(leading, *followers, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _queue_server(url: str) -> Iterator[QueueAddress]:
+    """The queue that is configured, or one of our own for the time of the run."""
+    if url:
+        yield parse_queue_url(url)
+        return
+    server = EmbeddedValkey()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@asynccontextmanager
+async def _document_writer(
+    store: SqliteStoreWriter, state: SqliteStateStore, run_id: int, observe: Observe
+) -> AsyncIterator[DocumentWriter]:
+    """The writer over the store's own connection, moved to a thread of its own for the time of the run."""
+
+    class Borrowed:
+        """The connection as aiosqlite may close it: the store stays open for what follows the pipeline."""
+
+        def close(self) -> None:
+            return None
+
+    connection = aiosqlite.Connection(Borrowed, 64)  # type: ignore[arg-type]
+    async with connection:
+        yield DocumentWriter(
+            connection, store, record=lambda outcomes: state.finish_pages(run_id, outcomes), observe=observe
+        )
+
+
+def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
+    """An arq worker on the write queue; as many pages at a time as may be in flight, so that groups can form."""
+    return Worker(
+        functions=[func(write_page, name=WRITE_PAGE), func(park_payload, name=PARK)],
+        queue_name=context.names.writes,
+        redis_pool=pool,
+        ctx={CONTEXT_KEY: context},
+        handle_signals=False,
+        max_jobs=WINDOW_PAGES,
+        job_timeout=WRITE_TIMEOUT_S,
+        max_tries=5,
+        keep_result=0,
+        poll_delay=POLL_DELAY_S,
+        health_check_interval=3600,
+        job_serializer=serialize_job,
+        job_deserializer=deserialize_job,
+        log_results=False,
+    )
+
+
+async def _run_worker(worker: Worker) -> None:
+    """Run an arq worker until cancelled; its jobs end first, so that none is left half done in this process."""
+    try:
+        await worker.async_run()
+    finally:
+        jobs = list(worker.tasks.values())
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)

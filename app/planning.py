@@ -1,0 +1,99 @@
+"""The plan of a run over its roots: what `index` queues and `index --dry-run` counts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from app.progress import RunProgress
+from app.roots import RootScope
+from domain.files import Page, Reason
+from domain.settings import Settings
+from scheduler.ignore_rules import scope_of_root
+from scheduler.plan import PlanPolicy, PlanTally, into_pages, plan
+from scheduler.walk import WalkReport, WalkRules, walk, walk_files
+from store.port import RemovalCandidate, Snapshot, StoredFile
+
+
+@dataclass(slots=True)
+class RootRun:
+    """One root on its way through a run."""
+
+    scope: RootScope
+    documents_before: int = 0
+    tally: PlanTally = field(default_factory=PlanTally)
+    report: WalkReport = field(default_factory=WalkReport)
+
+
+def plan_roots(
+    settings: Settings,
+    policy: PlanPolicy,
+    roots: Sequence[RootRun],
+    snapshot: Snapshot,
+    progress: RunProgress,
+) -> Iterator[Page | RemovalCandidate]:
+    """The pages of all roots, one after the other, numbered through."""
+    number = 1
+    for root in roots:
+        progress.tally = root.tally
+        for item in plan_root(settings, policy, root, snapshot, number):
+            if isinstance(item, Page):
+                number = item.number + 1
+            yield item
+    progress.tally = merged_tally(roots)
+    progress.is_plan_complete = True
+
+
+def plan_root(
+    settings: Settings, policy: PlanPolicy, root: RootRun, snapshot: Snapshot, first_number: int
+) -> Iterator[Page | RemovalCandidate]:
+    scope = root.scope
+    rules = walk_rules(settings, scope)
+    stored: Iterator[StoredFile] = snapshot.stored_files(scope.prefix + scope.start)
+    if scope.files:
+        walked = walk_files(rules, root.report, scope.files)
+        if not scope.is_full:
+            keys = [scope.prefix + relative for relative in sorted(scope.files)]
+            stored = chain.from_iterable(snapshot.stored_files(key) for key in keys)
+    else:
+        walked = walk(rules, root.report, start=scope.start)
+    pages = into_pages(
+        plan(walked, stored, policy, root.tally),
+        scope.record.name,
+        files_per_page=settings.queue.files_per_job,
+        first_number=first_number,
+    )
+    for item in pages:
+        is_out_of_scope = (
+            isinstance(item, RemovalCandidate) and item.reason is Reason.GONE and not (scope.is_full or scope.is_gone)
+        )
+        if not is_out_of_scope:  # a path below a root removes nothing but a named path that is gone (R29)
+            yield item
+
+
+def walk_rules(settings: Settings, scope: RootScope) -> WalkRules:
+    root = scope.settings
+    return WalkRules(
+        root=Path(scope.record.path),
+        prefix=scope.prefix,
+        extensions=root.extensions,
+        exclude_dirs=frozenset(root.exclude_dirs),
+        home=settings.home,
+        scope=scope_of_root(root.include, root.exclude),
+    )
+
+
+def merged_tally(roots: Sequence[RootRun]) -> PlanTally:
+    total = PlanTally()
+    for root in roots:
+        tally = root.tally
+        total.met += tally.met
+        total.unchanged += tally.unchanged
+        total.skipped += tally.skipped
+        total.to_check += tally.to_check
+        total.bytes_to_check += tally.bytes_to_check
+        total.candidates += tally.candidates
+        for reason, count in tally.skips.items():
+            total.skips[reason] = total.skips.get(reason, 0) + count
+            total.first_skips.setdefault(reason, tally.first_skips[reason])
+    return total

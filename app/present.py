@@ -1,0 +1,184 @@
+"""Results in words: the tier line, statuses, errors and the numbers beside them. Every surface takes them from here.
+
+What a verb shows as a whole is in app.present_search, app.present_index, app.present_base and so on.
+"""
+
+import time
+from typing import Any, assert_never
+
+from app.discovery import Located
+from app.present_safe import json_safe, name, one_line
+from domain.errors import KnowledgeError
+from domain.settings import Settings
+from domain.status import DropReason, SearchNote, SearchStatus, Tier
+
+Json = dict[str, Any]
+_NANOSECONDS = 1_000_000_000
+
+
+def tier_line(tier: Tier) -> str:
+    """The one line that says what ranks answers (S1-17)."""
+    match tier:
+        case Tier.LEXICAL:
+            return "tier: lexical (FTS5) - no embeddings configured"
+    assert_never(tier)
+
+
+def index_line(located: Located, settings: Settings) -> str:
+    """Which index a command has worked with, and why this one."""
+    match located.how:
+        case "named":
+            why = f"configuration {located.config_path}"
+        case "found":
+            why = f"configuration {located.config_path}, found here or above"
+        case "store":
+            why = "found here or above"
+        case "directory":
+            why = "named by KNOWLEDGE_DIRECTORY"
+        case "nothing":
+            why = "default place"
+        case _:
+            assert_never(located.how)
+    return f"index: {name(str(settings.home))} ({name(why)})"
+
+
+def not_built_message(located: Located, settings: Settings) -> tuple[str, str]:
+    """Message and hint where there is no index: the places that were looked at are named."""
+    looked = ""
+    if located.how == "nothing":
+        looked = f"; neither knowledge.yaml nor an index lies in {', '.join(str(p) for p in located.places)}"
+    elif located.config_path is not None:
+        looked = f", where the configuration {located.config_path} puts it"
+    command = "knowledge index" if settings.roots else "knowledge index YOUR_FOLDER"
+    if located.how == "named":
+        command += f" --config {located.config_path}"
+    return (
+        f"there is no index yet at {settings.home}{looked}",
+        f"build it: `{command}`; or name another one with --config",
+    )
+
+
+def search_status_words(status: SearchStatus, *, has_results: bool) -> str:
+    """What the status means, in a sentence; "" where the hits speak for themselves."""
+    match status:
+        case SearchStatus.OK:
+            return "" if has_results else "nothing found"
+        case SearchStatus.INDEX_NOT_BUILT:
+            return "there is no index yet"
+        case SearchStatus.INDEX_EMPTY:
+            return "the index holds no document: nothing was there to be indexed, or all of it was skipped"
+        case SearchStatus.INDEX_INCOMPLETE:
+            found = "these are the hits so far" if has_results else "nothing found so far"
+            return f"the first run over this index has not ended: {found}"
+        case SearchStatus.QUERY_EMPTY:
+            return "the query holds nothing to search for"
+    assert_never(status)
+
+
+def drop_reason_words(reason: DropReason) -> str:
+    match reason:
+        case DropReason.TOO_SHORT:
+            return "a single character"
+        case DropReason.PUNCTUATION:
+            return "no letter and no digit"
+        case DropReason.TOO_COMMON:
+            return "in more than half of the index"
+        case DropReason.OVER_LIMIT:
+            return "beyond the 40 rarest words"
+        case DropReason.NOT_INDEXED:
+            return "not a word for the index"
+    assert_never(reason)
+
+
+def search_note_words(note: SearchNote) -> str:
+    match note:
+        case SearchNote.QUERY_TRUNCATED:
+            return "the query was too long and has been cut"
+        case SearchNote.LITERAL_TRUNCATED:
+            return "the literal text has too many candidates: some places may be missing"
+        case SearchNote.SUBSTRING_TRUNCATED:
+            return "too many places hold text like this: some may be missing"
+        case SearchNote.SUBSTRING_RELAXED:
+            return "no place holds all of it: places that hold a part are shown"
+    assert_never(note)
+
+
+def error_text(error: KnowledgeError) -> str:
+    """Message and hint on lines of their own, for a terminal."""
+    lines = [f"error: {_lines(error.message)}"]
+    if error.hint:
+        lines.append(f"hint: {_lines(error.hint)}")
+    return "\n".join(lines) + "\n"
+
+
+def error_json(error: KnowledgeError) -> Json:
+    return {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+
+
+def unexpected_error(error: BaseException) -> KnowledgeError:
+    """What nobody has foreseen, in one line."""
+    told = one_line(str(error), limit=300)
+    return KnowledgeError(
+        f"unexpected {type(error).__name__}{f': {told}' if told else ''}",
+        hint="`knowledge --debug ...` shows where it comes from; please report it",
+    )
+
+
+def json_text(value: object) -> str:
+    """JSON in lines, in snake_case as the values are; safe to look at."""
+    import json
+
+    return json_safe(json.dumps(value, ensure_ascii=False, indent=2)) + "\n"
+
+
+def utc(time_ns: int | None) -> str | None:
+    """ISO 8601 in UTC, whole seconds."""
+    if time_ns is None:
+        return None
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time_ns // _NANOSECONDS))
+
+
+def age_seconds(time_ns: int | None, now_ns: int) -> int | None:
+    return None if time_ns is None else max(0, (now_ns - time_ns) // _NANOSECONDS)
+
+
+def ago(time_ns: int | None, now_ns: int) -> str:
+    seconds = age_seconds(time_ns, now_ns)
+    if seconds is None:
+        return "never"
+    return "just now" if seconds < 2 else f"{duration(seconds)} ago"
+
+
+def duration(seconds: float) -> str:
+    """The two largest units that matter: `0.42 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `3 days`."""
+    if seconds < 10:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest_s = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_s} s" if rest_s else f"{minutes} min"
+    hours, rest_min = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest_min} min" if rest_min else f"{hours} h"
+    return f"{hours // 24} days"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `39,834 files`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def size(number_bytes: int) -> str:
+    """Decimal units, as disks are sold."""
+    amount, unit = float(number_bytes), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{number_bytes} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+def _lines(text: str) -> str:
+    return "\n".join(name(line) for line in text.splitlines()) or "(no message)"

@@ -1,0 +1,121 @@
+"""A run of `knowledge index` in words: the lines while it goes on, and its summary."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from app.discovery import Located
+from app.present import Json, count, duration, index_line, size, tier_line, utc
+from app.present_reasons import OUTCOME_ORDER, counts_words, held_words, reason_words
+from app.present_safe import name, one_line
+from app.progress import RunProgress
+from domain.settings import Settings
+from domain.status import Tier
+
+if TYPE_CHECKING:
+    from app.outcomes import IndexReport
+    from app.removing import HeldRemovals
+
+_MAX_TOLD = 10
+_STAGES = {"walking": "looking", "indexing": "indexing", "removing": "removing what is gone", "done": "done"}
+
+
+def progress_line(progress: RunProgress) -> str:
+    """`indexing: 12,000 found, 9,210 of 12,000 checked, 8,933 written, 3,100 files/s, 1 s left`."""
+    tally = progress.tally
+    checked = f"{progress.checked:,}"
+    if progress.is_plan_complete:
+        checked += f" of {tally.to_check:,}"
+    parts = [f"{tally.met:,} found", f"{checked} checked", f"{progress.written:,} written"]
+    if progress.checked:
+        parts.append(f"{progress.files_per_second:,.0f} files/s")
+    remaining_s = progress.remaining_s
+    if remaining_s is not None and progress.stage == "indexing":
+        parts.append(f"{duration(round(max(remaining_s, 0)) or 1)} left")
+    return f"{_STAGES[progress.stage]}: {', '.join(parts)}"
+
+
+def report_text(report: "IndexReport", located: Located, settings: Settings) -> str:
+    return "\n".join(_report_lines(report, located, settings)) + "\n"
+
+
+def _report_lines(report: "IndexReport", located: Located, settings: Settings) -> Iterator[str]:
+    yield tier_line(Tier.LEXICAL)
+    verb = "reindexed" if report.run.kind == "reindex" else "indexed"
+    yield f"{verb}: {counts_words(report.counts)}"
+    for reason, (number, first) in sorted(report.skips.items()):
+        yield f"  skipped, {reason_words(reason)}: {_first(number, first)}"
+    for failure in report.failures:
+        detail = f" ({one_line(failure.detail, 200)})" if failure.detail else ""
+        yield f"  failed, {reason_words(failure.reason)}: {_first(failure.count, failure.key)}{detail}"
+    for key, said in report.problems[:_MAX_TOLD]:
+        yield f"  not read: {name(key)} ({one_line(said, 200)}); what was indexed below it stays"
+    if len(report.problems) > _MAX_TOLD:
+        yield f"  and {count(len(report.problems) - _MAX_TOLD, 'more directory', 'more directories')} not read"
+    for held in report.removals.held:
+        yield from _held_lines(held)
+    for note in report.notes[:_MAX_TOLD]:
+        yield f"  note: {name(note)}"
+    yield f"{count(report.documents, 'file')}, {count(report.chunks, 'chunk')} in the index"
+    yield f"{index_line(located, settings)}"
+    rate = f", {size(report.text_bytes)} of text" if report.text_bytes else ""
+    yield f"took {duration(report.elapsed_s)}{rate}"
+
+
+def _first(number: int, key: str) -> str:
+    return name(key) if number == 1 else f"{number:,}, the first is {name(key)}"
+
+
+def _held_lines(held: "HeldRemovals") -> Iterator[str]:
+    yield (
+        f"  removals held: {held.count:,} of {count(held.documents, 'document')} below {name(held.root)} are not met"
+        f" any more ({held_words(held.cause)}); they stay in the index"
+    )
+    if held.cause == "removals_held":
+        yield f"    if they are meant to go: knowledge index {name(held.path)} --allow-mass-delete"
+    else:
+        yield f"    check {name(held.path)}, then run the command again"
+
+
+def report_json(report: "IndexReport", located: Located, settings: Settings) -> Json:
+    return {
+        "tier": tier_line(Tier.LEXICAL),
+        "status": report.state,
+        "exit_status": report.exit_status,
+        "home": str(report.home),
+        "base": located.words(),
+        "identity": settings.identity,
+        "run": {
+            "id": report.run.id,
+            "generation": report.run.generation,
+            "kind": report.run.kind,
+            "roots": list(report.run.roots),
+            "full": report.run.full,
+            "started_at": utc(report.run.started_ns),
+        },
+        "counts": {outcome: report.counts.get(outcome, 0) for outcome in OUTCOME_ORDER},
+        "skipped": [
+            {"reason": reason, "count": number, "first": first}
+            for reason, (number, first) in sorted(report.skips.items())
+        ],
+        "failures": [
+            {"reason": failure.reason, "count": failure.count, "first": failure.key, "detail": failure.detail}
+            for failure in report.failures
+        ],
+        "problems": [{"path": key, "detail": said} for key, said in report.problems],
+        "removals_held": [
+            {
+                "root": held.root,
+                "path": held.path,
+                "count": held.count,
+                "documents": held.documents,
+                "cause": held.cause,
+            }
+            for held in report.removals.held
+        ],
+        "notes": list(report.notes),
+        "files": report.documents,
+        "chunks": report.chunks,
+        "chunks_written": report.chunks_written,
+        "text_bytes": report.text_bytes,
+        "elapsed_s": round(report.elapsed_s, 3),
+    }

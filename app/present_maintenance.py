@@ -1,0 +1,185 @@
+"""`rm`, `reset`, `rebuild`, `verify` and `doctor` in words and as JSON."""
+
+from collections.abc import Iterator, Sequence
+
+from app.maintenance import RebuildReport, RemovedRoot, RemovedTarget, RemoveReport, ResetReport, VerifyReport
+from app.present import Json, count, duration, tier_line
+from app.present_safe import name, one_line
+from domain.checks import CheckResult, CheckState, has_failed, was_left_out
+from domain.status import Tier
+
+_SIGNS = {CheckState.PASS: "ok      ", CheckState.FAIL: "FAILED  ", CheckState.NOT_RUN: "not run "}
+_WARNING_SIGN = "warning "  # failed, but not fatal
+_MAX_DETAIL = 300
+
+
+def remove_text(report: RemoveReport) -> str:
+    lines = [tier_line(Tier.LEXICAL)]
+    if report.is_repeated:
+        lines.append("this removal had been done before; nothing was done now")
+    lines += [_target_words(target) for target in report.targets]
+    if report.targets:
+        done = len(report.targets) - len(report.not_indexed)
+        lines.append(f"{done} of {len(report.targets)} removed, {count(report.documents, 'document')}")
+    if report.root is not None:
+        lines += _root_lines(report.root)
+    return "\n".join(lines) + "\n"
+
+
+def _target_words(target: RemovedTarget) -> str:
+    if not target.documents:
+        return f"not indexed: {name(target.argument)}"
+    what = f" ({count(target.documents, 'document')})" if target.prefix.endswith("/") else ""
+    again = "; the next run adds it again, since it is still there" if target.is_still_there else ""
+    return f"removed: {name(target.prefix)}{what}{again}"
+
+
+def _root_lines(root: RemovedRoot) -> Iterator[str]:
+    where = f" = {name(root.path)}" if root.path else ""
+    yield f"removed root: {name(root.name)}{where} ({count(root.documents, 'document')})"
+    if root.is_configured:
+        yield "note: it is still in the configuration: the next run adds it again"
+
+
+def remove_json(report: RemoveReport) -> Json:
+    return {
+        "tier": tier_line(Tier.LEXICAL),
+        "home": str(report.home),
+        "exit_status": report.exit_status,
+        "documents_removed": report.documents,
+        "targets": [
+            {
+                "argument": target.argument,
+                "path": target.prefix or None,
+                "documents": target.documents,
+                "is_still_there": target.is_still_there,
+            }
+            for target in report.targets
+        ],
+        "not_indexed": list(report.not_indexed),
+        "root": _removed_root_json(report.root) if report.root is not None else None,
+    }
+
+
+def _removed_root_json(root: RemovedRoot) -> Json:
+    return {
+        "name": root.name,
+        "path": root.path,
+        "documents": root.documents,
+        "skipped": root.skipped_files,
+        "failed": root.failures,
+        "is_configured": root.is_configured,
+    }
+
+
+def reset_text(report: ResetReport) -> str:
+    if report.documents is None:
+        content = "an unknown number of documents"
+    else:
+        content = f"{count(report.documents, 'document')} and {count(report.chunks or 0, 'chunk')}"
+    made_anew = "; the file could not be emptied and was made anew" if report.is_replaced else ""
+    return (
+        f"{tier_line(Tier.LEXICAL)}\n"
+        f"reset: {content} dropped{made_anew}\n"
+        f"index: {name(str(report.home))}\n"
+        "next: `knowledge index` reads the files again\n"
+    )
+
+
+def reset_json(report: ResetReport) -> Json:
+    return {
+        "tier": tier_line(Tier.LEXICAL),
+        "home": str(report.home),
+        "documents_dropped": report.documents,
+        "chunks_dropped": report.chunks,
+        "is_replaced": report.is_replaced,
+    }
+
+
+def rebuild_text(report: RebuildReport) -> str:
+    substring = f", {report.substring_chunks:,} of them for substrings" if report.substring_chunks else ""
+    return (
+        f"{tier_line(Tier.LEXICAL)}\n"
+        f"rebuilt: full text of {count(report.chunks, 'chunk')}{substring}\n"
+        f"index: {name(str(report.home))}\n"
+        f"took {duration(report.elapsed_s)}\n"
+    )
+
+
+def rebuild_json(report: RebuildReport) -> Json:
+    return {
+        "tier": tier_line(Tier.LEXICAL),
+        "home": str(report.home),
+        "chunks": report.chunks,
+        "substring_chunks": report.substring_chunks,
+        "elapsed_s": round(report.elapsed_s, 3),
+    }
+
+
+def verify_text(report: VerifyReport) -> str:
+    lines = [tier_line(Tier.LEXICAL), *_check_lines(report.results)]
+    if has_failed(report.results):
+        verdict = "the index is not whole"
+    elif was_left_out(report.results):
+        verdict = "nothing wrong was seen, but not everything could be looked at"
+    else:
+        verdict = "the index is whole" if report.is_deep else "nothing wrong was seen; --deep reads every text too"
+    lines += [f"index: {name(str(report.home))}", f"{verdict} (took {duration(report.elapsed_s)})"]
+    return "\n".join(lines) + "\n"
+
+
+def verify_json(report: VerifyReport) -> Json:
+    return {
+        "tier": tier_line(Tier.LEXICAL),
+        "home": str(report.home),
+        "exit_status": report.exit_status,
+        "is_deep": report.is_deep,
+        "is_built": report.is_built,
+        "checks": checks_json(report.results),
+        "elapsed_s": round(report.elapsed_s, 3),
+    }
+
+
+def doctor_text(results: Sequence[CheckResult]) -> str:
+    lines = [tier_line(Tier.LEXICAL), *_check_lines(results)]
+    failures = sum(result.state is CheckState.FAIL for result in results)
+    if has_failed(results, fatal_only=True):
+        verdict = f"{count(failures, 'problem')} found"
+    else:
+        verdict = f"nothing serious; {count(failures, 'warning')}" if failures else "all is well"
+    return "\n".join([*lines, verdict]) + "\n"
+
+
+def checks_json(results: Sequence[CheckResult]) -> list[Json]:
+    return [
+        {
+            "name": result.name,
+            "state": result.state.value,
+            "detail": result.detail,
+            "hint": result.hint,
+            "is_fatal": result.is_fatal,
+            "table": result.table or None,
+            "documents": list(result.documents),
+        }
+        for result in results
+    ]
+
+
+def _check_lines(results: Sequence[CheckResult]) -> Iterator[str]:
+    width = max((len(_label(result)) for result in results), default=0)
+    for result in results:
+        is_warning = result.state is CheckState.FAIL and not result.is_fatal
+        sign = _WARNING_SIGN if is_warning else _SIGNS[result.state]
+        yield f"{sign} {_label(result):<{width}}  {one_line(result.detail, _MAX_DETAIL)}".rstrip()
+        if result.documents:
+            yield f"{'':9}concerns {', '.join(map(name, result.documents))}"
+        if result.hint and result.state is not CheckState.PASS:
+            yield f"{'':9}hint: {one_line(result.hint, _MAX_DETAIL)}"
+
+
+def _label(result: CheckResult) -> str:
+    """`full_text:chunks_fts` as `full text of chunks_fts`."""
+    kind, _, what = result.name.partition(":")
+    label = kind.replace("_", " ")
+    of = what or result.table
+    return f"{label} of {name(of)}" if of else label

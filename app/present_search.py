@@ -1,0 +1,150 @@
+"""The answer to a search, as text and as the JSON object that every surface gives."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from app.present import (
+    Json,
+    age_seconds,
+    ago,
+    drop_reason_words,
+    search_note_words,
+    search_status_words,
+    tier_line,
+    utc,
+)
+from app.present_safe import display, name, one_line, segment
+from domain.errors import KnowledgeError
+from domain.status import SearchStatus, Tier
+from retrieval.answer import SearchAnswer, SearchHit
+
+Mark = Callable[[str], str]
+_INDENT = "   "
+
+
+class IndexState(NamedTuple):
+    """What an answer says of the index behind it."""
+
+    home: str
+    documents: int
+    failed: int
+    run_in_progress: Json | None
+
+
+def search_text(answer: SearchAnswer, home: str, urls: Mapping[str, str], now_ns: int, mark: Mark) -> str:
+    """The tier line, what is to be said, the hits, and which index they are from."""
+    lines = [tier_line(answer.tier)]
+    lines += [f"note: {note}" for note in _notes(answer)]
+    for hit in answer.results:
+        lines += ["", *_hit_lines(hit, urls.get(hit.citation, ""), mark)]
+    lines += ["", f"index: {name(home)}, last full run {ago(answer.identity.complete_ns, now_ns)}"]
+    return "\n".join(lines) + "\n"
+
+
+def search_json(answer: SearchAnswer, index: IndexState, urls: Mapping[str, str], now_ns: int) -> Json:
+    complete_ns = answer.identity.complete_ns
+    return {
+        "tier": tier_line(answer.tier),
+        "status": answer.status.value,
+        "mode": answer.mode,
+        "note": "; ".join(_notes(answer)) or None,
+        "dropped_terms": [{"term": dropped.term, "reason": dropped.reason.value} for dropped in answer.dropped_terms],
+        "did_you_mean": [{"term": meant.term, "suggestions": list(meant.suggestions)} for meant in answer.did_you_mean],
+        "index": {
+            "commit_seq": answer.identity.commit_seq,
+            "complete_at": utc(complete_ns),
+            "age_seconds": age_seconds(complete_ns, now_ns),
+            "documents": index.documents,
+            "pending_vectors": 0,
+            "failed": index.failed,
+            "run_in_progress": index.run_in_progress,
+        },
+        "results": [_hit_json(hit, urls.get(hit.citation)) for hit in answer.results],
+    }
+
+
+def not_built_json(error: KnowledgeError) -> Json:
+    """The same object where there is no index to ask (S1-35)."""
+    return {
+        "tier": tier_line(Tier.LEXICAL),
+        "status": SearchStatus.INDEX_NOT_BUILT.value,
+        "mode": "lexical",
+        "note": f"{error.message}; {error.hint}",
+        "dropped_terms": [],
+        "did_you_mean": [],
+        "index": None,
+        "results": [],
+        "error": {"code": error.code, "message": error.message, "hint": error.hint},
+    }
+
+
+def _notes(answer: SearchAnswer) -> Iterator[str]:
+    """Every sentence that belongs to the answer, the status first."""
+    if words := search_status_words(answer.status, has_results=bool(answer.results)):
+        yield words
+    for note in answer.notes:
+        yield search_note_words(note)
+    if answer.dropped_terms:
+        told = [f"{name(term.term)} ({drop_reason_words(term.reason)})" for term in answer.dropped_terms]
+        yield f"not searched for: {', '.join(told)}"
+    for meant in answer.did_you_mean:
+        if meant.suggestions:
+            yield f"{name(meant.term)} is nowhere; did you mean {' or '.join(map(name, meant.suggestions))}?"
+        else:
+            yield f"{name(meant.term)} is nowhere"
+
+
+def _hit_lines(hit: SearchHit, url: str, mark: Mark) -> Iterator[str]:
+    yield f"{hit.rank}. {mark(name(hit.citation))}  {one_line(hit.title)}"
+    where = f"lines {hit.start_line}-{hit.end_line} · score {hit.score:.4f}"
+    breadcrumb = one_line(hit.heading_path)
+    yield f"{_INDENT}{breadcrumb} · {where}" if breadcrumb else f"{_INDENT}{where}"
+    if hit.content is not None:
+        yield from (f"{_INDENT}{line}".rstrip() for line in display(hit.content).splitlines())
+    elif hit.snippet:
+        yield f"{_INDENT}{_marked(hit, mark)}"
+    if hit.also_in:
+        yield f"{_INDENT}also in {', '.join(map(name, hit.also_in))}"
+    if url:
+        yield f"{_INDENT}{name(url)}"
+
+
+def _marked(hit: SearchHit, mark: Mark) -> str:
+    """The snippet with its matches marked; each piece is cleaned by itself, so that the offsets hold."""
+    pieces: list[str] = []
+    at = 0
+    for first, end in hit.matches:
+        pieces += [segment(hit.snippet[at:first]), mark(segment(hit.snippet[first:end]))]
+        at = end
+    return "".join([*pieces, segment(hit.snippet[at:])])
+
+
+def _hit_json(hit: SearchHit, url: str | None) -> Json:
+    lanes = hit.lanes
+    return {
+        "rank": hit.rank,
+        "citation": hit.citation,
+        "path": hit.path,
+        "ordinal": hit.ordinal,
+        "title": hit.title,
+        "heading_path": hit.heading_path,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "snippet": hit.snippet,
+        "matches": [list(match) for match in hit.matches],
+        "matched_in": list(hit.matched_in),
+        "content": hit.content,
+        "score": round(hit.score, 6),
+        "similarity": hit.similarity,
+        "lanes": {
+            "words": lanes.words,
+            "literal": lanes.literal,
+            "substring": lanes.substring,
+            "vector": lanes.vector,
+        },
+        "also_in": list(hit.also_in),
+        "url": url,
+        "document_sha256": hit.document_sha256,
+        "indexed_at": utc(hit.indexed_ns),
+        "modified_at": utc(hit.modified_ns),
+    }

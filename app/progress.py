@@ -1,0 +1,38 @@
+"""What a run has done so far, for whoever shows it. One writer (the run), any number of readers."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+from scheduler.plan import PlanTally
+
+Stage = Literal["walking", "indexing", "removing", "done"]
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """Counters of a run; they only grow."""
+
+    tally: PlanTally = field(default_factory=PlanTally)
+    stage: Stage = "walking"
+    checked: int = 0
+    written: int = 0
+    chunks: int = 0
+    text_bytes: int = 0
+    is_plan_complete: bool = False
+    began_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.began_s
+
+    @property
+    def files_per_second(self) -> float:
+        return self.checked / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds that the rest will take at the present rate; None while nobody knows how much is left."""
+        if not self.is_plan_complete or not self.checked:
+            return None
+        return (self.tally.to_check - self.checked) / max(self.files_per_second, 0.001)

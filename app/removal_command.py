@@ -1,0 +1,203 @@
+"""`knowledge rm`: documents, folders or whole roots out of the index, through the writer's own groups.
+
+Nothing is deleted but what the index holds. Intent goes to state.db first, then the effect to knowledge.db, then the
+outcome to state.db; each step can be repeated (R2).
+"""
+
+import os
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.receipts import record_receipt, require_built, run_record
+from app.removal_targets import RemovalTarget, targets_of
+from app.wiring import WritableBase, writable_base
+from domain.commands import RemoveCommand
+from domain.errors import InterruptedRunError, KnowledgeError, NotFoundError
+from domain.keys import prefix_of
+from domain.layout import BaseLayout
+from domain.settings import Settings
+from store import rebuilding
+from store.port import RemoveWrite, RunRecord, WriteGroup
+from store.sqlite import SqliteStore
+
+REMOVALS_PER_GROUP = 200  # a group of this many stays well below the time that a lock may be held (R24)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedTarget:
+    """What became of one name that was given to `rm`."""
+
+    argument: str
+    prefix: str  # the key, or the key prefix ending in `/`; "" where it names nothing that is indexed
+    documents: int  # removed now; another name of the same command may have had them before
+    is_still_there: bool  # the file or folder exists: the next run that sees it adds it again
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRoot:
+    """A root that was taken out with everything that is known of it."""
+
+    name: str
+    path: str  # "" where it was not recorded any more
+    documents: int
+    skipped_files: int
+    failures: int
+    is_configured: bool  # still in the configuration: the next run adds it again
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveReport:
+    """`n of m`: how many of the given names had something to remove."""
+
+    home: Path
+    targets: tuple[RemovedTarget, ...] = ()
+    root: RemovedRoot | None = None
+    is_repeated: bool = False  # this command had taken effect before; nothing was done now
+
+    @property
+    def documents(self) -> int:
+        return sum(target.documents for target in self.targets) + (self.root.documents if self.root else 0)
+
+    @property
+    def not_indexed(self) -> tuple[str, ...]:
+        return tuple(target.argument for target in self.targets if not target.prefix)
+
+    @property
+    def exit_status(self) -> int:
+        return NotFoundError.exit_status if self.not_indexed and not self.is_repeated else 0
+
+
+def remove_paths(
+    settings: Settings,
+    cwd: Path,
+    paths: Sequence[str],
+    root: str | None = None,
+    *,
+    command_id: str | None = None,
+) -> RemoveReport:
+    """Remove documents by key or by path (files or folders; `cwd` absolute), or a whole root by its name.
+
+    Raises NotBuiltError, NotFoundError (no such root), UsageError (a name that means two things), LockedError.
+    """
+    require_built(settings)
+    with writable_base(settings, "knowledge rm") as base:
+        targets = targets_of(base.layout, base.state, cwd, paths)
+        command = RemoveCommand(
+            command_id or uuid.uuid4().hex,
+            tuple(target.prefix for target in targets if target.prefix),
+            root or "",
+        )
+        return remove(base, settings, command, targets)
+
+
+def remove(
+    base: WritableBase, settings: Settings, command: RemoveCommand, targets: Sequence[RemovalTarget] = ()
+) -> RemoveReport:
+    """Carry out a RemoveCommand over a base that is held for writing; `targets` says what its prefixes came from."""
+    targets = targets or [RemovalTarget(prefix, prefix, False) for prefix in command.prefixes]
+    if base.state.receipt(command.id) is not None:
+        return RemoveReport(base.layout.home, is_repeated=True)
+    if command.root:
+        _require_root(base, command.root)
+    names = {prefix.partition("/")[0] for prefix in command.prefixes} | {command.root} - {""}
+    with _recorded_run(base, command.kind, tuple(sorted(names))) as run:
+        removed = tuple(
+            RemovedTarget(
+                target.argument, target.prefix, _remove_below(base, run, target.prefix), target.is_still_there
+            )
+            for target in targets
+        )
+        for target in removed:
+            if target.documents:
+                _forget_failures(base, target.prefix)
+        whole = _remove_root(base, settings, run, command.root) if command.root else None
+        base.writer.close_generation(run.generation)
+    report = RemoveReport(base.layout.home, removed, whole)
+    record_receipt(base.state, command, {"documents": report.documents, "root": command.root})
+    return report
+
+
+def _require_root(base: WritableBase, name: str) -> None:
+    """A root that is recorded, or of which documents are left from a removal that was cut short."""
+    recorded = [root.name for root in base.state.roots()]
+    if name in recorded:
+        return
+    with _reader(base.layout) as store:
+        if next(iter(store.reader().stored_files(prefix_of(name))), None) is not None:
+            return
+    known = ", ".join(recorded) or "none"
+    raise NotFoundError(f"there is no root {name}", hint=f"the roots are: {known}")
+
+
+def _remove_below(base: WritableBase, run: RunRecord, prefix: str) -> int:
+    """Remove the documents below a prefix, group by group; what is skipped there stays known as skipped."""
+    if not prefix:
+        return 0
+    removed = 0
+    with _reader(base.layout) as store:
+        for keys in _grouped(stored.key for stored in store.reader().stored_files(prefix) if not stored.reason):
+            now_ns = time.time_ns()
+            group = WriteGroup(removes=[RemoveWrite(key, now_ns, run.generation) for key in keys])
+            results = base.writer.apply(group).results
+            removed += sum(result.verdict == "applied" for result in results)
+    return removed
+
+
+def _remove_root(base: WritableBase, settings: Settings, run: RunRecord, name: str) -> RemovedRoot:
+    """Documents first, the root last: cut short, the same command does the rest."""
+    prefix = prefix_of(name)
+    path = next((root.path for root in base.state.roots() if root.name == name), "")
+    documents = _remove_below(base, run, prefix)
+    skipped = rebuilding.forget_skipped(base.writer.connection, base.layout.database, prefix)
+    failures = _forget_failures(base, prefix)
+    base.state.remove_root(name)
+    configured = {os.path.realpath(root.path) for root in settings.roots}
+    return RemovedRoot(name, path, documents, skipped, failures, path in configured)
+
+
+def _forget_failures(base: WritableBase, prefix: str) -> int:
+    below = [failure.key for failure in base.state.failures(prefix) if prefix.endswith("/") or failure.key == prefix]
+    if below:
+        base.state.forget_failures(below)
+    return len(below)
+
+
+def _grouped(keys: Iterator[str]) -> Iterator[list[str]]:
+    group: list[str] = []
+    for key in keys:
+        group.append(key)
+        if len(group) == REMOVALS_PER_GROUP:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+@contextmanager
+def _reader(layout: BaseLayout) -> Iterator[SqliteStore]:
+    store = SqliteStore(layout.database, base_id=None)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def _recorded_run(base: WritableBase, kind: str, roots: tuple[str, ...]) -> Iterator[RunRecord]:
+    """A run of its own in the history, which issues the generation that the removals are fenced with (R25)."""
+    run = base.state.begin_run(run_record(kind, roots), floor_generation=base.writer.highest_generation())
+    try:
+        yield run
+    except KeyboardInterrupt:
+        base.state.end_run(run.id, "interrupted", {}, "interrupted")
+        raise InterruptedRunError(
+            "interrupted; what was removed is removed", hint="run the same command to do the rest"
+        ) from None
+    except KnowledgeError as error:
+        base.state.end_run(run.id, "failed", {}, error.code)
+        raise
+    base.state.end_run(run.id, "done", {}, "")

@@ -1,0 +1,149 @@
+"""`knowledge show`: a citation, a key or a path of this machine, looked up in the store; no file is read for it."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.places import absolute
+from app.present_safe import typed
+from domain.citations import MARK, Citation
+from domain.errors import NotFoundError, UsageError
+from domain.settings import RootSettings
+from store.port import RootRecord, Snapshot, StoredChunk, StoredDocument, Visibility
+
+_EVERYTHING = Visibility.everything()
+_RANGE = re.compile(r"([0-9]{1,9})(?:(-)([0-9]{1,9})?)?")
+_LINES_HINT = "write --lines FIRST-LAST, for example --lines 10-20, 10- or 10"
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # a line ends at LF, CRLF or a lone CR (R13)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChunk:
+    """The chunk that a citation names, with the neighbours that were asked for, in order."""
+
+    document: StoredDocument
+    cited: int  # the ordinal
+    chunks: tuple[StoredChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDocument:
+    """A document's text as it was indexed, or some of its lines."""
+
+    document: StoredDocument
+    text: str
+    first_line: int = 1
+    is_part: bool = False
+
+
+Shown = ShownChunk | ShownDocument
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRequest:
+    """`target` as it was typed."""
+
+    target: str
+    before: int = 0
+    after: int = 0
+    lines: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlaces:
+    """Where keys come from: recorded roots, configured ones (whose paths may be links), the working directory."""
+
+    records: Sequence[RootRecord]
+    configured: Sequence[RootSettings]
+    cwd: Path
+    user_home: str
+
+
+def show(snapshot: Snapshot, request: ShowRequest, places: KnownPlaces) -> Shown:
+    """Raises CitationMalformedError, NotFoundError, UsageError (lines that are no range)."""
+    for key in keys_of(request.target, places):
+        document = snapshot.document(key, visibility=_EVERYTHING)
+        if document is not None:
+            return _whole(snapshot, document, request)
+    if MARK not in request.target:
+        raise _no_document(request.target)
+    citation = Citation.parse(request.target)
+    if request.lines:
+        raise UsageError("--lines goes with a document, not with a citation", hint="leave out the #number")
+    for key in keys_of(citation.key, places):
+        document = snapshot.document(key, visibility=_EVERYTHING)
+        if document is not None:
+            return _chunk(snapshot, document, citation.ordinal, request)
+    raise _no_document(citation.key)
+
+
+def keys_of(target: str, places: KnownPlaces) -> tuple[str, ...]:
+    """The keys that a target may mean, likeliest first: as it stands, as it was shown, as a path below a root."""
+    keys = [target]
+    if (raw := typed(target)) != target:
+        keys.append(raw)
+    try:
+        path = str(absolute(target, below=places.cwd, user_home=places.user_home))
+    except ValueError:  # a NUL in it
+        return tuple(keys)
+    names = {record.path: record.name for record in places.records}
+    roots = dict(names)
+    for root in places.configured:  # a link there; what was typed itself is never looked at on the disk
+        known = names.get(os.path.realpath(root.path))
+        if known is not None:
+            roots.setdefault(str(root.path), known)
+    for root_path, name in roots.items():
+        inside = root_path.rstrip("/") + "/"
+        if path.startswith(inside):
+            keys.append(f"{name}/{path[len(inside) :]}")
+    return tuple(keys)
+
+
+def line_range(written: str) -> tuple[int, int | None]:
+    """`10-20`, `10-` or `10` as first and last line, both included. Raises UsageError."""
+    found = _RANGE.fullmatch(written.strip())
+    if found is None:
+        raise UsageError(f"{written[:40]!r} is no range of lines", hint=_LINES_HINT)
+    first = int(found[1])
+    if found[3]:
+        last: int | None = int(found[3])
+    else:
+        last = None if found[2] else first
+    if first < 1 or (last is not None and last < first):
+        raise UsageError(f"{written[:40]!r} is no range of lines: they count from 1, upwards", hint=_LINES_HINT)
+    return first, last
+
+
+def _whole(snapshot: Snapshot, document: StoredDocument, request: ShowRequest) -> ShownDocument:
+    if request.before or request.after:
+        raise UsageError("--before and --after go with a citation", hint=f"add {MARK} and a number to the path")
+    text = snapshot.text(document.key, visibility=_EVERYTHING) or ""
+    if not request.lines:
+        return ShownDocument(document, text)
+    first, last = line_range(request.lines)
+    lines = _LINE.findall(text)
+    if first > len(lines):
+        raise NotFoundError(f"{document.key} has no line {first}: it has {len(lines)}")
+    return ShownDocument(document, "".join(lines[first - 1 : last]), first, is_part=True)
+
+
+def _chunk(snapshot: Snapshot, document: StoredDocument, ordinal: int, request: ShowRequest) -> ShownChunk:
+    if ordinal >= document.chunk_count:
+        raise NotFoundError(
+            f"{document.key} has no chunk {ordinal}: it has {document.chunk_count}, counted from 0",
+            hint="numbers shift when a document changes: search again, or `knowledge show` the document itself",
+        )
+    chunks = snapshot.chunks(
+        document.key,
+        first=max(0, ordinal - request.before),
+        last=ordinal + request.after,
+        visibility=_EVERYTHING,
+    )
+    return ShownChunk(document, ordinal, tuple(chunks))
+
+
+def _no_document(target: str) -> NotFoundError:
+    shown = target if len(target) <= 200 else f"{target[:200]}..."
+    return NotFoundError(f"the index holds no document {shown!r}", hint="`knowledge sources --all` lists what it holds")

@@ -1,0 +1,162 @@
+"""The state of a base as a value: which index, how complete, how old, what runs, what failed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.wiring import ReadableBase
+from domain.layout import sidecars
+from domain.settings import Settings
+from store.files import lstat_or_none
+from store.lock import holder_of, is_held
+from store.port import FailureRecord, RootRecord, RunRecord, StoreCounts, StoreIdentity, Visibility
+
+_EVERYTHING = Visibility.everything()
+
+Completeness = Literal["empty", "incomplete", "complete"]
+RootKind = Literal["configured", "recorded", "left"]  # left: recorded, but no longer in the configuration
+
+
+@dataclass(frozen=True, slots=True)
+class RootStatus:
+    """A root and what of it is in the index."""
+
+    name: str
+    path: str
+    kind: RootKind
+    is_there: bool  # the folder, now
+    single_files: tuple[str, ...]
+    documents: int
+    chunks: int
+    skipped: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Files that failed for one reason and still do."""
+
+    reason: str
+    count: int
+    first: str
+    detail: str
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class BaseStatus:
+    """What `knowledge status`, `stats` and `sources` show."""
+
+    home: Path
+    identity: StoreIdentity
+    completeness: Completeness
+    roots: tuple[RootStatus, ...]
+    documents: int
+    chunks: int
+    skipped: int
+    failures: tuple[FailureGroup, ...]
+    holder: str  # who writes now, in words; "" = nobody
+    running: RunRecord | None
+    last_run: RunRecord | None
+    database_bytes: int  # knowledge.db with its WAL
+    wal_bytes: int
+    state_bytes: int
+    modified_ns: int
+
+    @property
+    def failed(self) -> int:
+        return sum(group.count for group in self.failures)
+
+
+def base_status(base: ReadableBase, settings: Settings) -> BaseStatus:
+    """Reads only; cheap beside the number of documents."""
+    runs = list(base.state.runs(limit=5))
+    failures = base.state.failures()
+    with base.store.snapshot() as snapshot:
+        identity = snapshot.identity()
+        roots = tuple(
+            _root_status(record, settings, snapshot.counts(f"{record.name}/", visibility=_EVERYTHING), failures)
+            for record in base.state.roots()
+        )
+        totals = snapshot.counts(visibility=_EVERYTHING)
+    holder = _holder(base)
+    running = next((run for run in runs if run.ended_ns is None), None) if holder else None
+    database, wal, _ = sidecars(base.layout.database)
+    wal_bytes = _bytes(wal)
+    return BaseStatus(
+        home=base.layout.home,
+        identity=identity,
+        completeness=_completeness(identity, totals.documents),
+        roots=roots,
+        documents=totals.documents,
+        chunks=totals.chunks,
+        skipped=totals.skipped,
+        failures=_groups(failures),
+        holder=holder,
+        running=running,
+        last_run=next((run for run in runs if run is not running), None),
+        database_bytes=_bytes(database) + wal_bytes,
+        wal_bytes=wal_bytes,
+        state_bytes=sum(_bytes(path) for path in sidecars(base.layout.state)),
+        modified_ns=max(_modified_ns(database), _modified_ns(wal) if wal_bytes else 0),  # a reader makes an empty WAL
+    )
+
+
+def _completeness(identity: StoreIdentity, documents: int) -> Completeness:
+    if identity.complete_ns is None:
+        return "incomplete"
+    return "complete" if documents else "empty"
+
+
+def _root_status(
+    record: RootRecord, settings: Settings, counts: StoreCounts, failures: Sequence[FailureRecord]
+) -> RootStatus:
+    return RootStatus(
+        name=record.name,
+        path=record.path,
+        kind=_kind(record, settings),
+        is_there=Path(record.path).is_dir(),
+        single_files=record.single_files,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        skipped=counts.skipped,
+        failed=sum(failure.key.startswith(f"{record.name}/") for failure in failures),
+    )
+
+
+def _kind(record: RootRecord, settings: Settings) -> RootKind:
+    if not settings.roots:
+        return "recorded"
+    is_configured = any(str(root.path.resolve()) == record.path for root in settings.roots)
+    return "configured" if is_configured else "left"
+
+
+def _groups(failures: Sequence[FailureRecord]) -> tuple[FailureGroup, ...]:
+    groups: dict[str, FailureGroup] = {}
+    for failure in failures:
+        known = groups.get(failure.reason)
+        groups[failure.reason] = FailureGroup(
+            failure.reason,
+            known.count + 1 if known else 1,
+            known.first if known else failure.key,
+            known.detail if known else failure.detail,
+            max(known.last_ns if known else 0, failure.last_ns),
+        )
+    return tuple(groups.values())
+
+
+def _holder(base: ReadableBase) -> str:
+    if not is_held(base.layout.lock):
+        return ""
+    return holder_of(base.layout.lock) or "another process"
+
+
+def _bytes(path: Path) -> int:
+    status = lstat_or_none(path)
+    return status.st_size if status is not None else 0
+
+
+def _modified_ns(path: Path) -> int:
+    status = lstat_or_none(path)
+    return status.st_mtime_ns if status is not None else 0

@@ -1,0 +1,123 @@
+"""A worker as a process of its own: started with its assignment on standard input, and gone when that closes.
+
+Standard input stays open for as long as the starter lives, so a starter that is killed takes its workers along.
+The address of the queue, with its password if any, comes that way too: never as an argument.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from arq.connections import ArqRedis
+from arq.worker import Worker, func
+
+from domain.errors import KnowledgeError, StorageError
+from scheduler.queue.client import PageQueue, QueueAddress, open_pool, queue_errors
+from scheduler.queue.names import QueueNames
+from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
+from workers.context import CONTEXT_KEY, WorkerContext
+from workers.jobs import check_page, park_payload
+from workers.writer.jobs import SpoolSink
+
+POLL_DELAY_S = 0.02
+PAGES_AT_A_TIME = 3  # one is worked on, the others wait beside it: a poll is never on the way
+JOB_TIMEOUT_S = 300
+READY_LINE = b"ready\n"
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """All that a worker process is told."""
+
+    base_id: str
+    run: int
+    generation: int
+    roots: dict[str, str]
+    max_file_bytes: int
+    substring_index: Literal["auto", "on", "off"]
+    spool: str
+    address: QueueAddress
+
+
+def build_check_worker(pool: ArqRedis, context: WorkerContext) -> Worker:
+    """An arq worker on the check queue. Every option is a keyword here: arq drops a misspelt setting silently."""
+    return Worker(
+        functions=[
+            func(check_page, name=CHECK_PAGE),
+            *(func(park_payload, name=other) for other in (WRITE_PAGE, PARK)),
+        ],
+        queue_name=context.names.checks,
+        redis_pool=pool,
+        ctx={CONTEXT_KEY: context},
+        handle_signals=False,
+        max_jobs=PAGES_AT_A_TIME,
+        job_timeout=JOB_TIMEOUT_S,
+        max_tries=5,
+        keep_result=0,
+        poll_delay=POLL_DELAY_S,
+        health_check_interval=3600,
+        job_serializer=serialize_job,
+        job_deserializer=deserialize_job,
+        log_results=False,
+    )
+
+
+async def work(assignment: Assignment) -> None:
+    """Work on the check queue until cancelled."""
+    names = QueueNames(assignment.base_id)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="check") as executor:
+        async with open_pool(assignment.address) as pool:
+            queue = PageQueue(pool, names, assignment.address)
+            context = WorkerContext(
+                names=names,
+                run=assignment.run,
+                generation=assignment.generation,
+                roots={name: Path(path) for name, path in assignment.roots.items()},
+                max_file_bytes=assignment.max_file_bytes,
+                substring_index=assignment.substring_index,
+                sink=SpoolSink(Path(assignment.spool), queue, names, assignment.generation),
+                executor=executor,
+                stop=_leave,
+            )
+            sys.stdout.buffer.write(READY_LINE)
+            sys.stdout.buffer.flush()
+            with queue_errors(assignment.address):
+                await build_check_worker(pool, context).async_run()
+
+
+def _leave(error: Exception) -> None:
+    """End this process with the status that tells its starter what has happened."""
+    status = StorageError.exit_status if isinstance(error, OSError) else KnowledgeError.exit_status
+    sys.stderr.write(f"{error}\n")
+    sys.stderr.flush()
+    os._exit(error.exit_status if isinstance(error, KnowledgeError) else status)
+
+
+def _die_with_starter() -> None:
+    """End this process when standard input closes. Whatever it was at is redone: nothing here is the record."""
+    while sys.stdin.buffer.read(4096):
+        pass
+    os._exit(0)
+
+
+def main() -> None:
+    # pages are made of values without cycles: looking for some among a million of them takes a tenth of the time
+    logging.lastResort = None  # what arq has to say of a job is said by the run
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    assignment = msgspec.json.decode(sys.stdin.buffer.readline(), type=Assignment)
+    threading.Thread(target=_die_with_starter, daemon=True).start()
+    try:
+        asyncio.run(work(assignment))
+    except KnowledgeError as error:
+        _leave(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Measurements against floors of the same run: `make bench CORPUS=FOLDER`."""

@@ -1,0 +1,113 @@
+"""The command line's entry: options before the verb, the quick way to the hot verbs, and the last word on errors."""
+
+import sys
+from collections.abc import Sequence
+
+from cli import terminal
+from cli.arguments import before_words, wants_help
+from domain.errors import KnowledgeError, UsageError
+
+INTERRUPTED = 130
+
+
+def main() -> int:
+    """The console script `knowledge` (and `rag`); returns the exit status."""
+    terminal.prepare()
+    return run(sys.argv[1:])
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command. Nothing is raised; no traceback is shown, unless --debug asks for it."""
+    has_debug, rest = _without_debug(list(arguments))
+    try:
+        status = _dispatch(rest)
+        terminal.flush()
+    except KeyboardInterrupt:
+        terminal.tell("\ninterrupted\n")
+        status = INTERRUPTED
+    except BrokenPipeError:
+        status = 0  # whoever read our output has had enough
+    except Exception as error:  # noqa: BLE001 - the last line: whatever it is, the user is told in words
+        status = _report(error, as_json="--json" in before_words(rest), debug=has_debug)
+    terminal.close_quietly()
+    return status
+
+
+def _dispatch(arguments: list[str]) -> int:
+    arguments = _verb_first(arguments)
+    match arguments[0]:
+        case "--version":
+            from cli.version import VERSION
+
+            terminal.write(f"knowledge {VERSION}\n")
+            return 0
+        case "search" if not wants_help(arguments):
+            from cli import search_verb
+
+            return search_verb.VERB.run(arguments[1:])
+        case "index" if not wants_help(arguments):
+            from cli import index_verb
+
+            return index_verb.VERB.run(arguments[1:])
+    from cli import verbs
+
+    return verbs.run(arguments)
+
+
+def _without_debug(arguments: list[str]) -> tuple[bool, list[str]]:
+    """--debug stands before the verb only: behind it, it may be part of a query."""
+    if arguments[:1] == ["--debug"]:
+        return True, arguments[1:]
+    return False, arguments
+
+
+def _verb_first(arguments: list[str]) -> list[str]:
+    """`status` where no verb is named; a --config before the verb moves behind it."""
+    config: list[str] = []
+    if arguments[:1] == ["--config"]:
+        if len(arguments) < 2:
+            raise UsageError("--config needs a value", hint="write --config PATH")
+        config, arguments = arguments[:2], arguments[2:]
+    elif arguments and arguments[0].startswith("--config="):
+        config, arguments = arguments[:1], arguments[1:]
+    if not arguments or arguments[0] == "--json":
+        arguments = ["status", *arguments]
+    verb_words = 2 if arguments[0] == "config" else 1
+    return [*arguments[:verb_words], *config, *arguments[verb_words:]]
+
+
+def _report(error: Exception, *, as_json: bool, debug: bool) -> int:
+    from app.present import error_json, error_text, json_text, unexpected_error
+
+    if debug:
+        import traceback
+
+        terminal.tell("".join(traceback.format_exception(error)))
+    told = _told(error) or unexpected_error(error)
+    if as_json:
+        terminal.write_json(json_text(error_json(told)))
+    else:
+        terminal.close_quietly()
+        terminal.tell(error_text(told))
+    return told.exit_status
+
+
+def _told(error: Exception) -> KnowledgeError | None:
+    """An error in our own words, where it is one of ours or of the parser's."""
+    if isinstance(error, KnowledgeError):
+        return error
+    if "typer" not in sys.modules:
+        return None
+    import typer
+
+    if isinstance(error, typer.Abort):
+        return UsageError("aborted")
+    if isinstance(error, typer.TyperException):
+        return UsageError(
+            error.format_message(), hint="`knowledge --help`, or `knowledge VERB --help`, says what there is"
+        )
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""`knowledge search`: parses and prints; retrieval.search answers."""
+
+import time
+from typing import TYPE_CHECKING
+
+from app.config import Loaded, process_environ
+from app.present import Json, json_text, utc
+from app.present_search import IndexState, not_built_json, search_json, search_text
+from cli import terminal
+from cli.arguments import Arguments, Flag, TableVerb
+from cli.chosen_base import chosen, opened, tell_notes
+from domain.errors import NotBuiltError, UsageError
+from retrieval.answer import SearchAnswer, SearchRequest
+from retrieval.search import search
+from store.port import Visibility
+
+if TYPE_CHECKING:
+    from app.wiring import ReadableBase
+
+FLAGS = (
+    Flag("--top-k", int, "How many hits, 1 to 20; default: the configured number, 5.", "N"),
+    Flag("--full", bool, "Show the whole text of each hit."),
+    Flag("--root", str, "Only documents of this root (see `knowledge sources`).", "NAME"),
+    Flag("--path", str, "Only documents whose path matches, such as 'guide/*.md'.", "GLOB"),
+    Flag("--all-chunks", bool, "Show copies of a text as hits of their own."),
+    Flag("--open", int, "Open the file of hit N at its line, with $VISUAL or $EDITOR.", "N"),
+    Flag("--exit-code", bool, "End with status 1 when nothing was found."),
+    Flag("--json", bool, "Print JSON."),
+    Flag("--config", str, "The configuration; default: the nearest one.", "PATH"),
+)
+HELP = """Search the index; the best hits come first, each with its citation.
+
+Every argument that is no option of this command belongs to the query, also where it begins with a dash;
+behind -- everything does. Quotes inside the query ask for exactly that text: knowledge search '"exit 11"'
+"""
+
+
+def call(arguments: Arguments) -> int:
+    loaded = chosen(arguments.text("config"))
+    as_json = arguments.flag("json")
+    try:
+        with opened(loaded) as base:
+            return _answer(arguments, loaded, base)
+    except NotBuiltError as error:
+        if not as_json:
+            raise
+        terminal.write_json(json_text(not_built_json(error)))
+        return error.exit_status
+
+
+def _answer(arguments: Arguments, loaded: Loaded, base: "ReadableBase") -> int:
+    settings = loaded.settings
+    request = SearchRequest(
+        query=" ".join(arguments.words),
+        top_k=arguments.number("top_k"),
+        configured_top_k=settings.top_k,
+        root=arguments.text("root") or "",
+        path_glob=arguments.text("path") or "",
+        all_chunks=arguments.flag("all_chunks"),
+        full=arguments.flag("full"),
+    )
+    _refuse_unknown_root(base, request.root)
+    with base.store.snapshot() as snapshot:
+        found = search(snapshot, request)
+    opened_number = arguments.number("open")
+    if opened_number is not None:
+        return _open(base, found, opened_number)
+    urls = _urls(loaded, base, found)
+    if arguments.flag("json"):
+        terminal.write_json(json_text(search_json(found, _index_state(base), urls, time.time_ns())))
+    else:
+        mark = terminal.bold if terminal.may_style(process_environ()) else terminal.unstyled
+        terminal.write(search_text(found, str(settings.home), urls, time.time_ns(), mark))
+        tell_notes(loaded)
+    return 1 if arguments.flag("exit_code") and not found.results else 0
+
+
+def _refuse_unknown_root(base: "ReadableBase", root: str) -> None:
+    if not root:
+        return
+    names = [record.name for record in base.state.roots()]
+    if root not in names:
+        raise UsageError(f"there is no root {root!r}", hint=f"there are: {', '.join(names) or 'none'}")
+
+
+def _urls(loaded: Loaded, base: "ReadableBase", found: SearchAnswer) -> dict[str, str]:
+    """Citation -> URL, for hits of roots with a link template."""
+    if not any(root.link for root in loaded.settings.roots):
+        return {}
+    from app.links import link_templates, url_of
+
+    templates = link_templates(loaded.settings.roots, base.state.roots())
+    return {
+        hit.citation: url_of(*templates[hit.root], hit.path, hit.heading_path, hit.start_line)
+        for hit in found.results
+        if hit.root in templates
+    }
+
+
+def _index_state(base: "ReadableBase") -> IndexState:
+    with base.store.snapshot() as snapshot:
+        documents = snapshot.counts(visibility=Visibility.everything()).documents
+    return IndexState(
+        home=str(base.layout.home),
+        documents=documents,
+        failed=len(base.state.failures()),
+        run_in_progress=_run_in_progress(base),
+    )
+
+
+def _run_in_progress(base: "ReadableBase") -> Json | None:
+    latest = next(iter(base.state.runs(limit=1)), None)
+    if latest is None or latest.ended_ns is not None:
+        return None
+    from store.lock import is_held
+
+    if not is_held(base.layout.lock):
+        return None
+    return {"id": latest.id, "kind": latest.kind, "started_at": utc(latest.started_ns)}
+
+
+def _open(base: "ReadableBase", found: SearchAnswer, number: int) -> int:
+    from cli.editor import open_in_editor
+
+    hit = next((hit for hit in found.results if hit.rank == number), None)
+    if hit is None:
+        raise UsageError(
+            f"there is no hit {number}: the answer has {len(found.results)}",
+            hint="see the list first: the same command without --open; more hits with --top-k",
+        )
+    paths = {record.name: record.path for record in base.state.roots()}
+    return open_in_editor(paths.get(hit.root, ""), hit.path, hit.start_line)
+
+
+VERB = TableVerb("search", HELP, FLAGS, "WORDS", "What to search for.", unknown_are_words=True, call=call)

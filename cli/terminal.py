@@ -1,0 +1,101 @@
+"""The streams of this process: the one place that writes to them, and what is known of the terminal behind."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TextIO
+
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def prepare() -> None:
+    """What an encoding cannot hold (LANG=C) is escaped; what is closed swallows all. No output fails for either."""
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def write(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def write_json(text: str) -> None:
+    """JSON; where the stream's encoding is not UTF-8, in ASCII with JSON's own escapes."""
+    if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8" and not text.isascii():
+        import json
+
+        text = json.dumps(json.loads(text), ensure_ascii=True, indent=2) + "\n"
+    sys.stdout.write(text)
+
+
+def write_exactly(text: str) -> None:
+    """The text in UTF-8 byte for byte: no encoding of the terminal's, no translation of newlines."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+
+
+def tell(text: str) -> None:
+    """What is no result: progress, notes, errors."""
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def flush() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def close_quietly() -> None:
+    """The last of a command: where nobody takes what is left to write, nothing more is said about it."""
+    for stream in (sys.stdout, sys.stderr):
+        if _is_broken(stream):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _is_broken(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        return True
+    return False
+
+
+def writes_to_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def tells_a_terminal() -> bool:
+    return sys.stderr.isatty()
+
+
+def can_ask() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(question: str) -> bool:
+    """A question with yes or no; anything but a yes is a no."""
+    tell(f"{question} [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def may_style(environ: Mapping[str, str]) -> bool:
+    """Whether escape sequences may be written (https://no-color.org)."""
+    return writes_to_terminal() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def bold(text: str) -> str:
+    return f"{_BOLD}{text}{_PLAIN}"
+
+
+def unstyled(text: str) -> str:
+    return text

@@ -1,0 +1,95 @@
+"""The table of verbs, and the group that imports a verb's module only when it is called."""
+
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from domain.errors import UsageError
+
+# in the order in which a newcomer needs them
+VERBS = {
+    "index": ("cli.table_verbs", "Index folders or files, or bring the index up to date."),
+    "search": ("cli.table_verbs", "Search the index; the best hits come first."),
+    "show": ("cli.show_verb", "Show a citation or a whole document as it was indexed."),
+    "sources": ("cli.look_verbs", "List the indexed folders, and their documents."),
+    "status": ("cli.look_verbs", "One screen: which index, how complete, how old, what failed."),
+    "stats": ("cli.look_verbs", "Numbers and sizes of the index."),
+    "config": ("cli.config_verbs", "Write, check, show and trust a configuration."),
+    "verify": ("cli.maintain_verbs", "Check that the index is whole."),
+    "rebuild": ("cli.maintain_verbs", "Make the full-text tables again from the stored text."),
+    "rm": ("cli.maintain_verbs", "Take documents or a whole root out of the index."),
+    "reset": ("cli.maintain_verbs", "Empty the index."),
+    "doctor": ("cli.maintain_verbs", "Find out what is wrong, and what to do about it."),
+}
+EPILOG = "knowledge VERB --help says more. `knowledge` alone is `knowledge status`."
+
+
+class VerbGroup(TyperGroup):
+    """The verbs of the table, each imported when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(VERBS[cmd_name][0])
+        if cmd_name == "config":
+            module.config_app.rich_markup_mode = None
+            return get_group(module.config_app)
+        return get_group(module.app).commands[cmd_name]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], VERBS, n=1)
+            meant = f"did you mean `knowledge {near[0]}`? " if near else ""
+            raise UsageError(f"there is no verb {args[0]!r}", hint=f"{meant}`knowledge --help` lists the verbs")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, summary) for verb, (_, summary) in VERBS.items()])
+
+
+app = typer.Typer(
+    name="knowledge",
+    cls=VerbGroup,
+    help="Search over large folders of text: index a folder, ask, get answers with citations.",
+    epilog=EPILOG,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="PATH", help="The configuration; default: the nearest one.")
+    ] = None,
+) -> None:
+    """Described here, read by cli.main before a verb is looked for."""
+
+
+def verb_app() -> typer.Typer:
+    """An empty group for a module's verbs: plain help pages, no completion options, errors passed on."""
+    return typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="PATH", help="The configuration; default: the nearest one.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def run(arguments: list[str]) -> int:
+    """Call a verb; raises what it raises, and typer.TyperException for arguments that cannot be read."""
+    status = get_group(app).main(arguments, prog_name="knowledge", standalone_mode=False)
+    return status if isinstance(status, int) else 0

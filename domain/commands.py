@@ -1,0 +1,38 @@
+"""Commands: what changes a base other than a finished page. Frozen, each with an id.
+
+The id is recorded in the receipts of state.db once the command has taken effect: run twice, one effect (R22).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveCommand:
+    """Remove documents by key (`docs/a.md`) or key prefix (`docs/old/`), or a root with all that is known of it."""
+
+    id: str
+    prefixes: tuple[str, ...] = ()
+    root: str = ""  # a root's name; "" = the prefixes only
+
+    kind = "rm"
+
+
+@dataclass(frozen=True, slots=True)
+class ResetCommand:
+    """Drop and make anew everything that is derived from the files; roots and history stay."""
+
+    id: str
+
+    kind = "reset"
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildCommand:
+    """Make the full-text tables again from the chunks that are stored."""
+
+    id: str
+
+    kind = "rebuild"
+
+
+Command = RemoveCommand | ResetCommand | RebuildCommand

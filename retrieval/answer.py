@@ -1,0 +1,97 @@
+"""What a search is asked, and what it answers: frozen values, one for every field that a surface shows."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from domain.status import DropReason, SearchNote, SearchStatus, Tier
+from store.port import StoreIdentity, Visibility
+
+DEFAULT_TOP_K = 5
+MAX_TOP_K = 20
+
+MatchedIn = Literal["body", "heading_path", "names"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search; raises nothing. `top_k` None is the configured count; any other is brought into 1..20."""
+
+    query: str
+    top_k: int | None = None
+    configured_top_k: int = DEFAULT_TOP_K
+    root: str = ""  # a root's name; "" = all
+    path_glob: str = ""  # "" = all; see retrieval.path_filter
+    all_chunks: bool = False  # copies of a body are hits of their own
+    full: bool = False  # fill `content`
+    visibility: Visibility = field(default_factory=Visibility.everything)
+
+    @property
+    def effective_top_k(self) -> int:
+        wanted = self.configured_top_k if self.top_k is None else self.top_k
+        return max(1, min(wanted, MAX_TOP_K))
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTerm:
+    """A part of the query, as written, that was not searched for."""
+
+    term: str
+    reason: DropReason
+
+
+@dataclass(frozen=True, slots=True)
+class DidYouMean:
+    """A term that no chunk holds, and the nearest words, best first. Never applied unasked."""
+
+    term: str
+    suggestions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A hit's rank in each lane, from 1; None where the lane does not hold it."""
+
+    words: int | None = None
+    literal: int | None = None
+    substring: int | None = None
+    vector: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One result. Offsets of `matches` are characters into `snippet`, half-open, ascending, apart."""
+
+    rank: int  # from 1
+    citation: str
+    path: str  # the document's key
+    ordinal: int
+    title: str
+    heading_path: str
+    start_line: int
+    end_line: int
+    snippet: str  # one line
+    matches: tuple[tuple[int, int], ...]
+    matched_in: tuple[MatchedIn, ...]
+    content: str | None  # the whole body, where the request is `full`
+    score: float  # of the fusion; a rank that a rule gave may stand above a better score
+    lanes: Lanes
+    also_in: tuple[str, ...]  # citations of other hits with the same body
+    root: str
+    document_sha256: str  # hexadecimal, of the file's bytes
+    indexed_ns: int
+    modified_ns: int
+    similarity: float | None = None  # cosine, with a vector lane
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The answer to one search. `results` in rank order, at most the effective count."""
+
+    status: SearchStatus
+    identity: StoreIdentity
+    results: tuple[SearchHit, ...] = ()
+    dropped_terms: tuple[DroppedTerm, ...] = ()
+    did_you_mean: tuple[DidYouMean, ...] = ()
+    notes: tuple[SearchNote, ...] = ()
+    tier: Tier = Tier.LEXICAL
+    mode: str = "lexical"

@@ -1,0 +1,79 @@
+"""Reciprocal rank fusion, and the rules that set a hit above its score. Pure and deterministic.
+
+Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
+Methods", SIGIR 2009: a chunk's score is the sum of 1 / (60 + rank) over the lanes that hold it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from retrieval.answer import Lanes
+
+K = 60
+MAX_PROMOTED = 3
+
+LaneName = Literal["words", "literal", "substring", "vector"]
+LANE_ORDER: tuple[LaneName, ...] = ("words", "literal", "substring", "vector")
+
+
+LaneRanks = Mapping[LaneName, Mapping[int, int]]
+"""For each lane, the ranks (from 1) of the chunks that it holds."""
+
+
+class Fused(NamedTuple):
+    id: int
+    score: float
+
+
+def rank_lanes(lanes: Mapping[LaneName, Sequence[int]]) -> LaneRanks:
+    return {name: {chunk_id: rank for rank, chunk_id in enumerate(ids, 1)} for name, ids in lanes.items()}
+
+
+def fuse(ranks: LaneRanks) -> list[Fused]:
+    """The chunks of all lanes, best first; ties by id, ascending (S0-35)."""
+    scores: dict[int, float] = {}
+    for name in LANE_ORDER:  # sums of floats depend on their order: always this one
+        for chunk_id, rank in ranks.get(name, {}).items():
+            scores[chunk_id] = scores.get(chunk_id, 0.0) + 1 / (K + rank)
+    return [Fused(chunk_id, score) for chunk_id, score in sorted(scores.items(), key=lambda one: (-one[1], one[0]))]
+
+
+def lanes_of(ranks: LaneRanks, chunk_id: int) -> Lanes:
+    return Lanes(*(ranks.get(name, {}).get(chunk_id) for name in LANE_ORDER))
+
+
+def arrange(
+    fused: Sequence[int],
+    *,
+    quoted: Sequence[Collection[int]],
+    rare: Sequence[Sequence[int]],
+    without_body: Collection[int],
+) -> list[int]:
+    """The order of hits: quoted literals first, the best places of rare literals next, then as fused.
+
+    `quoted` holds the hits of each quoted literal: chunks with more of them stand higher. `rare` holds the
+    hits of each rare literal, best first: `MAX_PROMOTED` of all are set before the rest, each literal's
+    best before any one's second. Chunks without a body come last (R13), unless no hit of a rare literal has
+    one.
+    """
+    held = {chunk_id: sum(chunk_id in hits for hits in quoted) for chunk_id in fused} if quoted else {}
+    place = {chunk_id: number for number, chunk_id in enumerate(fused)}
+    first = [chunk_id for chunk_id in fused if held.get(chunk_id)]
+    first.sort(key=lambda chunk_id: (-held[chunk_id], chunk_id in without_body, place[chunk_id]))
+    ordered = dict.fromkeys([*first, *_promoted(rare, place, without_body)])
+    ordered.update(dict.fromkeys(chunk_id for chunk_id in fused if chunk_id not in without_body))
+    ordered.update(dict.fromkeys(fused))
+    return list(ordered)
+
+
+def _promoted(rare: Sequence[Sequence[int]], place: Mapping[int, int], without_body: Collection[int]) -> list[int]:
+    queues = []
+    for hits in rare:
+        known = [chunk_id for chunk_id in hits if chunk_id in place]
+        queues.append([chunk_id for chunk_id in known if chunk_id not in without_body] or known[:1])
+    promoted: dict[int, None] = {}
+    for round_number in range(MAX_PROMOTED):
+        for hits in queues:
+            if round_number < len(hits) and len(promoted) < MAX_PROMOTED:
+                promoted.setdefault(hits[round_number])
+    return list(promoted)

@@ -1,0 +1,79 @@
+"""`--root` and `--path`: which documents a search may give, resolved before the lanes run.
+
+A glob is written against the document's key or the part of it below the root. `*` and `?` stay within a
+name, `**` stands for any folders, `[...]` for one character of a set. A glob without `/` names files in any
+folder; one that matches a folder takes everything in it.
+"""
+
+import re
+from collections.abc import Iterator
+
+from domain.errors import UsageError
+from domain.keys import prefix_of
+from retrieval.statistics import MAX_SCOPES, StoreStatistics
+from store.port import Scope, SearchSnapshot
+
+MAX_GLOB_CHARS = 1_000
+MAX_ANY_FOLDERS = 3  # each `**` is tried at every folder: more of them would multiply
+_NOTHING = Scope(())
+
+
+def resolve_scope(snapshot: SearchSnapshot, statistics: StoreStatistics, root: str, glob: str) -> Scope | None:
+    """None where every document may be given. Raises UsageError for a glob that is none."""
+    if not root and not glob:
+        return None
+    asked = (root, glob)
+    if asked not in statistics.scopes:
+        pattern = compile_glob(glob) if glob else None
+        documents = snapshot.document_ids(prefix_of(root) if root else "")
+        chosen = [number for number, key in documents if pattern is None or pattern.fullmatch(key)]
+        if len(statistics.scopes) >= MAX_SCOPES:
+            statistics.scopes.clear()
+        statistics.scopes[asked] = snapshot.scope_of(chosen) if chosen else _NOTHING
+    return statistics.scopes[asked]
+
+
+def compile_glob(glob: str) -> re.Pattern[str]:
+    """A pattern for whole keys, of which no name is gone through more than once."""
+    if len(glob) > MAX_GLOB_CHARS:
+        raise UsageError(f"the path pattern has more than {MAX_GLOB_CHARS} characters", hint="write a shorter one")
+    names = [name for name in glob.strip("/").split("/") if name and name != "."]
+    while names and names[-1] == "**":
+        names.pop()
+    if names.count("**") > MAX_ANY_FOLDERS:
+        raise UsageError(f"the path pattern has more than {MAX_ANY_FOLDERS} `**`", hint="leave some out")
+    anywhere = "/" not in glob.strip("/")
+    before = "(?:[^/]+/)*?" if anywhere else "(?:[^/]+/)?"
+    parts = ["(?:[^/]+/)*?" if name == "**" else f"{_name_pattern(name)}/" for name in names]
+    whole = "".join(parts).removesuffix("/")
+    return re.compile(f"{before}{whole}(?:/.*)?" if names else ".*", re.DOTALL)
+
+
+def _name_pattern(name: str) -> str:
+    """One name. What follows a `*` is taken at its first place and not tried again (as fnmatch does it): a
+    fixed text found early leaves as much for the rest as one found late."""
+    fixed = ["".join(_characters(part)) for part in re.split(r"\*+", name)]
+    if len(fixed) == 1:
+        return fixed[0]
+    middle = "".join(f"(?>[^/]*?{part})" for part in fixed[1:-1])
+    return f"{fixed[0]}{middle}[^/]*{fixed[-1]}(?![^/])"
+
+
+def _characters(part: str) -> Iterator[str]:
+    at = 0
+    while at < len(part):
+        end = part.find("]", at + 2) if part[at] == "[" else -1
+        if end > 0:
+            inside = part[at + 1 : end].replace("\\", r"\\").replace("[", r"\[").replace("&", r"\&")
+            inside = inside.replace("~", r"\~").replace("|", r"\|")
+            negated = "^" if inside[0] in "!^" else ""
+            yield f"(?!/)[{negated}{_ordered(inside[1:] if negated else inside)}]"
+            at = end + 1
+            continue
+        yield "[^/]" if part[at] == "?" else re.escape(part[at])
+        at += 1
+
+
+def _ordered(inside: str) -> str:
+    """A set without ranges that run backwards, which `re` would refuse."""
+    return re.sub(r"(.)-(.)", lambda found: found[0] if found[1] <= found[2] else found[1] + found[2], inside)

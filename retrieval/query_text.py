@@ -1,0 +1,176 @@
+"""A query as people write it, taken apart. Nothing in it is syntax but paired quotes; every string is a
+query.
+
+Terms are what the full-text tables index: runs of letters and digits by Unicode category (S0-33), with the
+marks that belong to them. A piece with punctuation is also a literal, and text written without blanks a
+substring.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from domain.errors import UsageError
+from domain.markdown.scripts import is_spaceless
+from domain.status import DropReason
+from retrieval.answer import DroppedTerm
+
+MAX_QUERY_CHARS = 10_000  # a longer query is cut here, before anything reads it
+MAX_READ_TERMS = 400  # what follows is not looked at; 40 of them are searched for
+MAX_LITERALS = 8
+MAX_LISTED = 50  # dropped terms
+MAX_SHOWN_CHARS = 80
+MIN_TERM_CHARS = 2
+
+_ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
+_QUOTED = re.compile(r"""(?<![^\s(\[{])["\u201c\u201d]([^"\u201c\u201d]+)["\u201c\u201d](?![^\W_])""")
+_OPENING = "([{<\"'\u2018\u201c\u00bf\u00a1"
+_CLOSING = ".,;:!?)]}>\"'\u2019\u201d\u2026\u3002\uff0c\uff1f\uff01\u3001"
+_APOSTROPHE = re.compile(r"['\u2019]")
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text to be found as it stands."""
+
+    text: str
+    core: str  # without what a sentence puts around it; "" where that is one plain word
+    quoted: bool = False
+
+    @property
+    def is_plain_word(self) -> bool:
+        """A word at the end of a sentence or one with an apostrophe: the words lane finds most of it."""
+        return not self.quoted and not self.core
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The parts of a query in their order. Repeats are kept: they are weight."""
+
+    terms: tuple[str, ...]
+    short_terms: tuple[str, ...]  # of one character
+    literals: tuple[Literal, ...]
+    substrings: tuple[str, ...]  # written without blanks
+    dropped: tuple[DroppedTerm, ...]
+    truncated: bool
+
+
+def parse_query(text: str) -> Query:
+    """Raises UsageError for text that is no Unicode (a lone surrogate), and nothing else."""
+    if not text.isascii():
+        _refuse_surrogates(text)
+    parts = _Parts()
+    for piece, in_quotes in _pieces(text[:MAX_QUERY_CHARS].replace("\x00", " ")):
+        parts.add(piece, in_quotes)
+    return parts.query(len(text) > MAX_QUERY_CHARS)
+
+
+def split_words(text: str) -> list[str]:
+    """Runs of letters, digits, private characters and marks; a run begins with no mark."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    kept = [character if is_word_character(character) else " " for character in text]
+    runs = "".join(kept).split()
+    return [word for word in map(_without_leading_marks, runs) if word]
+
+
+def is_word_character(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] in "LNM" or category == "Co"
+
+
+def _without_leading_marks(run: str) -> str:
+    at = 0
+    while at < len(run) and unicodedata.category(run[at])[0] == "M":
+        at += 1
+    return run[at:]
+
+
+def _refuse_surrogates(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"the query holds half a character at position {error.start}: it is no Unicode text",
+            hint="type the query again; a program must not send lone surrogates",
+        ) from None
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """What stands between blanks, and what stands between quotes, in order."""
+    at = 0
+    for found in _QUOTED.finditer(text):
+        for piece in text[at : found.start()].split():
+            yield piece, False
+        yield " ".join(found[1].split()), True
+        at = found.end()
+    for piece in text[at:].split():
+        yield piece, False
+
+
+def _literal(piece: str) -> Literal:
+    inside = piece.lstrip(_OPENING).rstrip(_CLOSING)
+    plain = len(split_words(_APOSTROPHE.sub("", inside))) == 1 and all(
+        is_word_character(character) for character in _APOSTROPHE.sub("", inside)
+    )
+    return Literal(piece, "" if plain else inside)
+
+
+class _Parts:
+    def __init__(self) -> None:
+        self._terms: list[str] = []
+        self._short: list[str] = []
+        self._literals: dict[str, Literal] = {}
+        self._substrings: dict[str, None] = {}
+        self._dropped: dict[str, DroppedTerm] = {}
+        self._read = 0
+
+    def add(self, piece: str, in_quotes: bool) -> None:
+        words = split_words(piece)
+        if not words:
+            self._drop(piece)
+            return
+        if in_quotes:
+            self._literals.setdefault(piece, Literal(piece, piece, quoted=True))
+        elif len(words) > 1 or words[0] != piece:
+            self._literals.setdefault(piece, _literal(piece))
+        for word in words:
+            self._add_word(word)
+
+    def query(self, truncated: bool) -> Query:
+        return Query(
+            terms=tuple(self._terms),
+            short_terms=tuple(dict.fromkeys(self._short)),
+            literals=tuple(self._literals.values()),
+            substrings=tuple(self._substrings),
+            dropped=tuple(self._dropped.values()),
+            truncated=truncated or self._read > MAX_READ_TERMS,
+        )
+
+    def _add_word(self, word: str) -> None:
+        self._read += 1
+        if self._read > MAX_READ_TERMS:
+            return
+        spaceless = is_spaceless(word)
+        if spaceless:
+            self._substrings.update(dict.fromkeys(_spaceless_pieces(word)))
+        if len(word) >= MIN_TERM_CHARS:
+            self._terms.append(word)
+        elif not spaceless:
+            self._short.append(word)
+
+    def _drop(self, piece: str) -> None:
+        shown = piece[:MAX_SHOWN_CHARS]
+        if shown and len(self._dropped) < MAX_LISTED:
+            self._dropped.setdefault(shown, DroppedTerm(shown, DropReason.PUNCTUATION))
+
+
+def _spaceless_pieces(word: str) -> list[str]:
+    """The runs of a word that are written without blanks: of one in two scripts, not the other."""
+    if all(map(is_spaceless, word)):
+        return [word]
+    kept = [
+        character if is_spaceless(character) or unicodedata.category(character)[0] == "M" else " " for character in word
+    ]
+    return [piece for piece in map(_without_leading_marks, "".join(kept).split()) if piece]

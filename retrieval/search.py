@@ -1,0 +1,155 @@
+"""One search: the query's lanes over a snapshot, fused, hydrated and cut to the count that was asked for.
+
+Synchronous: a server runs it in one hop on the connection's thread.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from domain.status import DropReason, SearchNote, SearchStatus
+from retrieval.answer import DroppedTerm, SearchAnswer, SearchRequest
+from retrieval.did_you_mean import did_you_mean
+from retrieval.fusion import arrange, fuse, rank_lanes
+from retrieval.hits import Candidates, make_hits
+from retrieval.lexical import WordsLane, words_lane
+from retrieval.literal import LiteralLane, literal_lane
+from retrieval.matching import make_matcher
+from retrieval.path_filter import resolve_scope
+from retrieval.query_text import Query, parse_query, split_words
+from retrieval.statistics import StoreStatistics, statistics_of
+from store.port import Scope, SearchSnapshot, StoreIdentity, SubstringFind
+
+LANE_LIMIT = 50  # candidates a lane (S0-34)
+WIDER = 8  # where copies and chunks without a body leave too few hits
+MAX_LANE_LIMIT = LANE_LIMIT * WIDER * WIDER
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What every lane is given."""
+
+    snapshot: SearchSnapshot
+    request: SearchRequest
+    query: Query
+    statistics: StoreStatistics
+    scope: Scope | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the lanes found."""
+
+    words: WordsLane
+    literal: LiteralLane
+    substring: SubstringFind
+    candidates: Candidates
+    is_full: bool  # a lane holds as many as it may: there may be more
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.candidates.ordered
+
+
+def search(snapshot: SearchSnapshot, request: SearchRequest) -> SearchAnswer:
+    """Raises UsageError (a query that is no Unicode, a bad path pattern) and what the store raises."""
+    query = parse_query(request.query)
+    identity = snapshot.identity()
+    if not (query.terms or query.short_terms or query.substrings):
+        return SearchAnswer(SearchStatus.QUERY_EMPTY, identity, dropped_terms=query.dropped, notes=_notes(query, None))
+    statistics = statistics_of(identity)
+    scope = resolve_scope(snapshot, statistics, request.root, request.path_glob)
+    question = _Question(snapshot, request, query, statistics, scope)
+    found = _find(question)
+    literals = [literal.text for literal in found.literal.found]
+    matcher = make_matcher(snapshot, found.words.terms, literals, query.substrings)
+    results = make_hits(snapshot, request, found.candidates, matcher)
+    missing = [term for term in found.words.missing if term not in query.substrings]
+    dropped = _dropped(query, found)
+    return SearchAnswer(
+        status=_status(question, identity, bool(results), dropped),
+        identity=identity,
+        results=results,
+        dropped_terms=dropped,
+        did_you_mean=did_you_mean(snapshot, missing) if missing else (),
+        notes=_notes(query, found),
+    )
+
+
+def _find(question: _Question) -> _Found:
+    """Run the lanes; again with more candidates while too few different bodies are among them."""
+    limit = LANE_LIMIT
+    while True:
+        found = _run_lanes(question, question.query.terms, limit)
+        if found.is_empty and question.query.short_terms:
+            return _run_lanes(question, question.query.short_terms, limit)
+        if not found.is_full or limit >= MAX_LANE_LIMIT or _has_enough(found, question.request):
+            return found
+        limit *= WIDER
+
+
+def _run_lanes(question: _Question, terms: Sequence[str], limit: int) -> _Found:
+    snapshot, query, scope = question.snapshot, question.query, question.scope
+    visibility, statistics = question.request.visibility, question.statistics
+    words = words_lane(snapshot, terms, statistics=statistics, limit=limit, scope=scope, visibility=visibility)
+    literal = LiteralLane()
+    if query.literals:
+        literal = literal_lane(
+            snapshot, query.literals, statistics=statistics, limit=limit, scope=scope, visibility=visibility
+        )
+    substring = SubstringFind(())
+    if query.substrings:
+        substring = snapshot.find_substrings(query.substrings, limit=limit, scope=scope, visibility=visibility)
+    ranks = rank_lanes({"words": words.ids, "literal": literal.ids, "substring": substring.ids})
+    fused = fuse(ranks)
+    chunks = snapshot.found_chunks([chunk_id for chunk_id, _ in fused], visibility=visibility)
+    order = arrange(
+        [chunk.id for chunk in chunks],
+        quoted=[frozenset(found.ids) for found in literal.found if found.quoted],
+        rare=[found.ids for found in literal.found if found.is_rare],
+        without_body=frozenset(chunk.id for chunk in chunks if not chunk.body),
+    )
+    by_id = {chunk.id: chunk for chunk in chunks}
+    candidates = Candidates(tuple(by_id[chunk_id] for chunk_id in order), ranks, dict(fused))
+    is_full = any(len(lane) >= limit for lane in ranks.values())
+    return _Found(words, literal, substring, candidates, is_full)
+
+
+def _has_enough(found: _Found, request: SearchRequest) -> bool:
+    bodies = [chunk.text_hash for chunk in found.candidates.ordered if chunk.body]
+    return len(bodies if request.all_chunks else set(bodies)) >= request.effective_top_k
+
+
+def _dropped(query: Query, found: _Found) -> tuple[DroppedTerm, ...]:
+    """What was not searched for. A single character that a found literal holds was."""
+    covered = {word for literal in found.literal.found for word in split_words(literal.text)}
+    covered.update(() if found.is_empty else found.words.terms)
+    short = [DroppedTerm(term, DropReason.TOO_SHORT) for term in query.short_terms if term not in covered]
+    return (*query.dropped, *short, *found.words.dropped)
+
+
+def _status(
+    question: _Question, identity: StoreIdentity, has_results: bool, dropped: Sequence[DroppedTerm]
+) -> SearchStatus:
+    query = question.query
+    if not has_results:
+        unsearched = {entry.term for entry in dropped}
+        if not query.substrings and unsearched.issuperset((*query.terms, *query.short_terms)):
+            return SearchStatus.QUERY_EMPTY
+    if identity.complete_ns is None:
+        return SearchStatus.INDEX_INCOMPLETE
+    if not has_results and not question.snapshot.has_documents():
+        return SearchStatus.INDEX_EMPTY
+    return SearchStatus.OK
+
+
+def _notes(query: Query, found: _Found | None) -> tuple[SearchNote, ...]:
+    notes = []
+    if query.truncated:
+        notes.append(SearchNote.QUERY_TRUNCATED)
+    if found is not None and found.literal.truncated:
+        notes.append(SearchNote.LITERAL_TRUNCATED)
+    if found is not None and found.substring.truncated:
+        notes.append(SearchNote.SUBSTRING_TRUNCATED)
+    if found is not None and found.substring.relaxed:
+        notes.append(SearchNote.SUBSTRING_RELAXED)
+    return tuple(notes)

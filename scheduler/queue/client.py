@@ -1,0 +1,198 @@
+"""The queue as the scheduler and the writer use it: a pool with our serializers, and a few verbs over arq.
+
+Errors of redis do not leave this module: QueueError says what is unreachable, without the password.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from arq.connections import ArqRedis, RedisSettings, create_pool
+from arq.constants import in_progress_key_prefix, job_key_prefix, retry_key_prefix
+from redis.exceptions import RedisError
+
+from domain.errors import ConfigurationError, QueueError
+from scheduler.queue.names import QueueNames
+from scheduler.queue.payloads import CHECK_PAGE, WRITE_PAGE, deserialize_job, serialize_job
+
+PARKED_KEPT = 100
+CONNECT_TIMEOUT_S = 5
+CONNECT_RETRIES = 5
+COMMAND_RETRIES = 5
+JOB_EXPIRES_MS = 7 * 24 * 3600 * 1000
+Result = TypeVar("Result")
+
+# what arq says is for a log that somebody has set up, never for the terminal of a user
+logging.getLogger("arq").addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAddress:
+    """Where a Redis or Valkey listens: a socket path, or host and port. Never printed with its password."""
+
+    socket: str = ""
+    host: str = ""
+    port: int = 6379
+    database: int = 0
+    username: str | None = None
+    password: str | None = None
+    tls: bool = False
+
+    def __str__(self) -> str:
+        if self.socket:
+            return f"unix:{self.socket}"
+        return f"{'rediss' if self.tls else 'redis'}://{self.host}:{self.port}/{self.database}"
+
+    def __repr__(self) -> str:
+        return f"QueueAddress({self})"
+
+
+def parse_queue_url(url: str) -> QueueAddress:
+    """`redis://`, `rediss://` or `unix://`; user and password are percent-decoded.
+
+    Raises ConfigurationError for anything else; the message never holds the password.
+    """
+    from urllib.parse import unquote, urlsplit
+
+    hint = "write queue.url as redis://HOST:PORT/0, rediss://HOST:PORT/0 or unix:///PATH"
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 6379
+        database = int(parts.path.strip("/") or 0) if parts.scheme != "unix" else 0
+    except ValueError:
+        raise ConfigurationError("queue.url cannot be read", hint=hint) from None
+    if database < 0:
+        raise ConfigurationError("queue.url cannot be read", hint=hint)
+    user = unquote(parts.username) if parts.username else None
+    password = unquote(parts.password) if parts.password else None
+    if parts.scheme == "unix" and parts.path:
+        return QueueAddress(socket=unquote(parts.path), username=user, password=password)
+    if parts.scheme not in ("redis", "rediss") or not parts.hostname:
+        raise ConfigurationError("queue.url cannot be read", hint=hint)
+    return QueueAddress("", parts.hostname, port, database, user, password, parts.scheme == "rediss")
+
+
+def redis_settings(address: QueueAddress) -> RedisSettings:
+    """arq's settings for an address. Without retries a restart of the server ends an arq worker."""
+    from redis.asyncio.retry import Retry
+    from redis.backoff import ExponentialBackoff
+    from redis.exceptions import ConnectionError as RedisConnectionError
+    from redis.exceptions import TimeoutError as RedisTimeoutError
+
+    return RedisSettings(
+        host=address.host or "localhost",
+        port=address.port,
+        unix_socket_path=address.socket or None,
+        database=address.database,
+        username=address.username,
+        password=address.password,
+        ssl=address.tls,
+        conn_timeout=CONNECT_TIMEOUT_S,
+        conn_retries=CONNECT_RETRIES,
+        conn_retry_delay=1,
+        retry_on_timeout=True,
+        retry_on_error=[RedisConnectionError, RedisTimeoutError],
+        retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), COMMAND_RETRIES),
+    )
+
+
+@asynccontextmanager
+async def open_pool(address: QueueAddress) -> AsyncIterator[ArqRedis]:
+    """A pool with our serializers; QueueError where nobody answers."""
+    try:
+        pool = await create_pool(
+            redis_settings(address),
+            job_serializer=serialize_job,
+            job_deserializer=deserialize_job,
+            expires_extra_ms=JOB_EXPIRES_MS,
+        )
+    except (RedisError, OSError, TimeoutError) as error:
+        raise unreachable(address) from error
+    try:
+        yield pool
+    finally:
+        await pool.aclose()
+
+
+def unreachable(address: QueueAddress) -> QueueError:
+    return QueueError(
+        f"the queue at {address} does not answer",
+        hint="start that Redis or Valkey, or leave queue.url empty to use the one that comes with this program",
+    )
+
+
+@contextmanager
+def queue_errors(address: QueueAddress) -> Iterator[None]:
+    """Errors of redis as ours, around what uses a pool by itself."""
+    try:
+        yield
+    except RedisError as error:
+        raise unreachable(address) from error
+
+
+class PageQueue:
+    """Enqueues pages of one base."""
+
+    def __init__(self, pool: ArqRedis, names: QueueNames, address: QueueAddress) -> None:
+        self._pool = pool
+        self._names = names
+        self._address = address
+
+    async def enqueue_check(self, job_id: str, payload: bytes) -> None:
+        await self._guard(
+            self._pool.enqueue_job(CHECK_PAGE, payload, _job_id=job_id, _queue_name=self._names.checks)
+        )
+
+    async def enqueue_write(self, job_id: str, payload: bytes) -> None:
+        await self._guard(
+            self._pool.enqueue_job(WRITE_PAGE, payload, _job_id=job_id, _queue_name=self._names.writes)
+        )
+
+    async def drop_everything(self) -> int:
+        """Drop what older runs left in the base's queues; says how many keys it was."""
+        return await self._guard(drop_base_keys(self._pool, self._names))
+
+    async def withdraw_checks(self, job_ids: Sequence[str]) -> None:
+        """Take checks out of the queue, also those that a worker had begun when it died."""
+        if not job_ids:
+            return
+        prefixes = (job_key_prefix, in_progress_key_prefix, retry_key_prefix)
+        await self._guard(self._pool.zrem(self._names.checks, *job_ids))
+        await self._guard(self._pool.delete(*(prefix + job_id for prefix in prefixes for job_id in job_ids)))
+
+    async def waiting(self) -> int:
+        """How many jobs wait or run: a page is in one of the two queues until it is in the store."""
+        waiting = 0
+        for queue in (self._names.checks, self._names.writes):
+            waiting += int(await self._guard(self._pool.zcard(queue)))
+        return waiting
+
+    async def _guard(self, call: Awaitable[Result]) -> Result:
+        try:
+            return await call
+        except (RedisError, OSError) as error:
+            raise unreachable(self._address) from error
+
+
+async def drop_base_keys(pool: ArqRedis, names: QueueNames) -> int:
+    """Delete the base's queues, its jobs and their marks; nothing of another base is touched."""
+    patterns = [f"{names.prefix}*", f"arq:*:{names.prefix}*"]
+    found = [
+        key
+        for pattern in patterns
+        for key in [item async for item in pool.scan_iter(match=pattern, count=1000)]
+    ]
+    keys = [key for key in found if not key.endswith(b":parked")]
+    for start in range(0, len(keys), 1000):
+        await pool.delete(*keys[start : start + 1000])
+    return len(keys)
+
+
+async def park(pool: ArqRedis, names: QueueNames, reason: str, raw: bytes) -> None:
+    """Keep a payload that nobody can work on, with the reason, for an operator to look at."""
+    async with pool.pipeline(transaction=True) as pipe:
+        pipe.lpush(names.parked, reason.encode() + b"\n" + raw[:4096])
+        pipe.ltrim(names.parked, 0, PARKED_KEPT - 1)
+        await pipe.execute()

@@ -1,0 +1,71 @@
+"""A look at a queue for `knowledge doctor`: whether it answers, and whether it is fit to hold work."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from domain.errors import QueueError
+from scheduler.queue.client import QueueAddress, unreachable
+
+TIMEOUT_S = 2.0
+SAFE_POLICY = "noeviction"  # any other one drops waiting work without an error when memory is short
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    server: str  # "valkey 9.0.1", "redis 7.2.4"
+    memory_policy: str  # "" where the server does not say
+    has_append_only_file: bool
+    clock_ahead_s: float  # of the server against this machine; negative: it is behind
+
+
+def probe(address: QueueAddress, clock: Callable[[], float] = time.time) -> QueueFacts:
+    """Ask the server at an address. Raises QueueError where nobody answers, or not to us."""
+    from redis import Redis
+    from redis.exceptions import RedisError
+
+    client: Any = Redis(
+        host=address.host or "localhost",
+        port=address.port,
+        db=address.database,
+        unix_socket_path=address.socket or None,
+        username=address.username,
+        password=address.password,
+        ssl=address.tls,
+        socket_timeout=TIMEOUT_S,
+        socket_connect_timeout=TIMEOUT_S,
+    )
+    try:
+        facts: dict[str, Any] = {}
+        for section in ("server", "memory", "persistence"):
+            facts.update(client.info(section))
+        before_s = clock()
+        seconds, microseconds = client.time()
+        now_s = (before_s + clock()) / 2
+    except (RedisError, OSError, ValueError) as error:
+        raise _refusal(address, error) from error
+    finally:
+        client.close()
+    return QueueFacts(
+        server=_server(facts),
+        memory_policy=str(facts.get("maxmemory_policy", "")),
+        has_append_only_file=str(facts.get("aof_enabled", "0")) == "1",
+        clock_ahead_s=seconds + microseconds / 1e6 - now_s,
+    )
+
+
+def _refusal(address: QueueAddress, error: Exception) -> QueueError:
+    from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissionError
+
+    if isinstance(error, AuthenticationError | AuthorizationError | NoPermissionError):
+        return QueueError(
+            f"the queue at {address} refuses this user or password", hint="check user and password in queue.url"
+        )
+    return unreachable(address)
+
+
+def _server(facts: dict[str, Any]) -> str:
+    if "valkey_version" in facts:
+        return f"valkey {facts['valkey_version']}"
+    return f"redis {facts.get('redis_version', '?')}"

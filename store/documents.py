@@ -1,0 +1,303 @@
+"""Write statements of knowledge.db: a group of documents is replaced whole in one short transaction (R24, R27).
+
+Full text is kept by a handful of set-wise statements, deletes first and in rowid order, never by triggers: a
+trigger makes FTS5 flush once a row. The caller is the one writer; every function runs on its connection.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from store import driver, queries
+from store.connection import immediate, translated
+from store.fence import NOTHING_STORED, Fence, decide_document, decide_recheck, decide_remove, decide_skip
+from store.port import (
+    Applied,
+    DocumentWrite,
+    GroupResult,
+    RecheckWrite,
+    RemoveWrite,
+    SkipWrite,
+    StoreCounts,
+    Visibility,
+    WriteGroup,
+)
+
+_STAT_COLUMNS = "size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns"
+_DOCUMENT_COLUMNS = (
+    f"id, key, root, {_STAT_COLUMNS}, observed_ns, generation, created_generation, chunk_count, file_hash,"
+    " content_hash, title, metadata, warnings, indexed_ns, tail"
+)
+_INSERT_DOCUMENT = f"INSERT INTO documents ({_DOCUMENT_COLUMNS}) VALUES ({', '.join('?' * 20)})"  # noqa: S608
+_INSERT_CHUNK = "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_UPDATE_RECHECK = (
+    "UPDATE documents SET size_bytes = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, device = ?, checked_ns = ?,"
+    " observed_ns = ?, generation = ? WHERE key = ?"
+)
+_UPSERT_SKIP = (
+    f"INSERT OR REPLACE INTO skipped_files (key, root, reason, {_STAT_COLUMNS}, generation)"  # noqa: S608
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_UPSERT_TOMBSTONE = "INSERT OR REPLACE INTO tombstones (key, generation, observed_ns) VALUES (?, ?, ?)"
+_COLUMNS = "body, heading_path, names"
+
+
+class SqliteStoreWriter:
+    """The writing end of one knowledge.db (store.port.StoreWriter)."""
+
+    def __init__(self, connection: driver.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    @property
+    def connection(self) -> driver.Connection:
+        return self._connection
+
+    def apply(self, group: WriteGroup) -> GroupResult:
+        with translated(self._path):
+            if not len(group):
+                return GroupResult((), self._commit_seq(), 0)
+            with immediate(self._connection):
+                return self._apply(group)
+
+    def highest_generation(self) -> int:
+        """The highest generation that meta, a document or a tombstone knows (R25)."""
+        with translated(self._path):
+            row = self._connection.execute(
+                "SELECT max(coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation'), 0),"
+                " coalesce((SELECT max(generation) FROM tombstones), 0))"
+            ).fetchone()
+        return int(row[0])
+
+    def close_generation(self, generation: int, *, complete: bool = False) -> None:
+        with translated(self._path), immediate(self._connection):
+            self._connection.execute("DELETE FROM tombstones WHERE generation < ?", (generation,))
+            self._set_meta("generation", str(generation))
+            if complete:
+                self._set_meta("complete_ns", str(time.time_ns()))
+
+    def counts(self) -> StoreCounts:
+        with translated(self._path):
+            return queries.counts(self._connection, "", Visibility.everything())
+
+    def close(self) -> None:
+        with translated(self._path):
+            self._connection.close()
+
+    def _apply(self, group: WriteGroup) -> GroupResult:
+        connection = self._connection
+        fences = _read_fences(connection, group)
+        decided = _Decided.of(group, fences)
+        gone = [fences[key].document_id for key in decided.replaced_keys if key in fences]
+        delete_documents(connection, sorted(document_id for document_id in gone if document_id))
+        chunks_written = _insert_documents(connection, decided.documents, fences)
+        _write_rechecks(connection, decided.rechecks)
+        _write_skips(connection, decided)
+        _write_tombstones(connection, decided.removes)
+        self._raise_generation(max(write.generation for write in _every(group)))
+        if decided.documents or decided.removes:
+            return GroupResult(decided.results, bump_commit_seq(connection), chunks_written)
+        return GroupResult(decided.results, self._commit_seq(), chunks_written)
+
+    def _raise_generation(self, generation: int) -> None:
+        self._connection.execute(
+            "UPDATE meta SET value = ? WHERE key = 'generation' AND CAST(value AS INTEGER) < ?",
+            (str(generation), generation),
+        )
+
+    def _commit_seq(self) -> int:
+        row = self._connection.execute(
+            "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'commit_seq'"
+        ).fetchone()
+        return int(row[0])
+
+    def _set_meta(self, key: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+
+def bump_commit_seq(connection: driver.Connection) -> int:
+    """Count a transaction that changes what a query can see; the caller holds it."""
+    row = connection.execute(
+        "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'commit_seq' RETURNING CAST(value AS INTEGER)"
+    ).fetchall()[0]
+    return int(row[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A group after the fence: what is written, and the answer for every key."""
+
+    documents: Sequence[DocumentWrite]
+    rechecks: Sequence[RecheckWrite | DocumentWrite]
+    skips: Sequence[SkipWrite]
+    removes: Sequence[RemoveWrite]
+    results: tuple[Applied, ...]
+
+    @staticmethod
+    def of(group: WriteGroup, fences: dict[str, Fence]) -> "_Decided":
+        def fence(key: str) -> Fence:
+            return fences.get(key, NOTHING_STORED)
+
+        documents = [(write, decide_document(write, fence(write.key))) for write in group.documents]
+        rechecks = [(write, decide_recheck(write, fence(write.key))) for write in group.rechecks]
+        skips = [(write, decide_skip(write, fence(write.key))) for write in group.skips]
+        removes = [(write, decide_remove(write, fence(write.key))) for write in group.removes]
+        return _Decided(
+            documents=[write for write, answer in documents if answer.verdict == "applied"],
+            # a second reading of the same bytes raises the fence, and nothing else
+            rechecks=[write for write, answer in rechecks if answer.verdict == "applied"]
+            + [write for write, answer in documents if answer.verdict == "unchanged"],
+            skips=[write for write, answer in skips if answer.verdict == "applied"],
+            removes=[write for write, answer in removes if answer.verdict == "applied"],
+            results=tuple(answer for part in (documents, rechecks, skips, removes) for _, answer in part),
+        )
+
+    @property
+    def replaced_keys(self) -> list[str]:
+        return [write.key for write in self.documents] + [write.key for write in self.removes]
+
+
+def _every(group: WriteGroup) -> Iterator[DocumentWrite | RecheckWrite | SkipWrite | RemoveWrite]:
+    return chain(group.documents, group.rechecks, group.skips, group.removes)
+
+
+def _read_fences(connection: driver.Connection, group: WriteGroup) -> dict[str, Fence]:
+    """What is stored under the group's keys, read inside the writing transaction (R25)."""
+    keys = json.dumps([write.key for write in _every(group)])
+    rows = connection.execute(
+        "SELECT documents.key, documents.id, generation, observed_ns, created_generation, file_hash"
+        " FROM json_each(?) AS wanted JOIN documents ON documents.key = wanted.value",
+        (keys,),
+    ).fetchall()
+    buried = connection.execute(
+        "SELECT tombstones.key, 0, generation, observed_ns, -1, x''"
+        " FROM json_each(?) AS wanted JOIN tombstones ON tombstones.key = wanted.value",
+        (keys,),
+    ).fetchall()
+    return {key: Fence(*fence) for key, *fence in (*buried, *rows)}
+
+
+def _insert_documents(
+    connection: driver.Connection, writes: Sequence[DocumentWrite], fences: dict[str, Fence]
+) -> int:
+    """Insert documents and chunks under new ids above every one in use, then their full-text rows by range."""
+    if not writes:
+        return 0
+    document_id = _highest_id(connection, "documents")
+    before = chunk_id = _highest_id(connection, "chunks")
+    now_ns = time.time_ns()
+    document_rows: list[tuple[object, ...]] = []
+    chunk_rows: list[tuple[object, ...]] = []
+    for write in writes:
+        document_id += 1
+        created = fences.get(write.key, NOTHING_STORED).created_generation
+        document_rows.append(
+            _document_row(document_id, write, created if created > 0 else write.generation, now_ns)
+        )
+        for chunk in write.chunks:
+            chunk_id += 1
+            chunk_rows.append((chunk_id, document_id, *chunk))
+    connection.executemany(_INSERT_DOCUMENT, document_rows)
+    connection.executemany(_INSERT_CHUNK, chunk_rows)
+    insert_full_text(connection, before + 1, chunk_id)
+    connection.executemany("DELETE FROM tombstones WHERE key = ?", [(write.key,) for write in writes])
+    return chunk_id - before
+
+
+def _highest_id(connection: driver.Connection, table: str) -> int:
+    row = connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
+    return int(row[0])
+
+
+def _document_row(document_id: int, write: DocumentWrite, created: int, now_ns: int) -> tuple[object, ...]:
+    return (
+        document_id,
+        write.key,
+        write.root,
+        *write.stat,
+        write.checked_ns,
+        write.observed_ns,
+        write.generation,
+        created,
+        len(write.chunks),
+        write.file_hash,
+        write.content_hash,
+        write.title,
+        write.metadata,
+        write.warnings,
+        now_ns,
+        write.tail,
+    )
+
+
+def insert_full_text(connection: driver.Connection, first_id: int, last_id: int) -> None:
+    """Fill the full-text tables from a range of chunk ids, one statement a table."""
+    ids = (first_id, last_id)
+    for table in ("chunks_fts", "chunks_fts_exact"):
+        connection.execute(
+            f"INSERT INTO {table} (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM chunks"  # noqa: S608
+            " WHERE id BETWEEN ? AND ?",
+            ids,
+        )
+    connection.execute(
+        f"INSERT INTO chunks_fts_tri (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM chunks"  # noqa: S608
+        " WHERE id BETWEEN ? AND ? AND in_tri = 1",
+        ids,
+    )
+
+
+def _write_rechecks(connection: driver.Connection, rechecks: Sequence[RecheckWrite | DocumentWrite]) -> None:
+    connection.executemany(
+        _UPDATE_RECHECK,
+        [
+            (*write.stat, write.checked_ns, write.observed_ns, write.generation, write.key)
+            for write in rechecks
+        ],
+    )
+
+
+def _write_skips(connection: driver.Connection, decided: _Decided) -> None:
+    kept = [*decided.skips, *(write.skip for write in decided.removes if write.skip is not None)]
+    connection.executemany(
+        _UPSERT_SKIP,
+        [(w.key, w.root, w.reason.value, *w.stat, w.checked_ns, w.generation) for w in kept],
+    )
+    if decided.documents and connection.execute("SELECT 1 FROM skipped_files LIMIT 1").fetchone():
+        connection.executemany(
+            "DELETE FROM skipped_files WHERE key = ?", [(w.key,) for w in decided.documents]
+        )
+
+
+def _write_tombstones(connection: driver.Connection, removes: Sequence[RemoveWrite]) -> None:
+    connection.executemany(
+        _UPSERT_TOMBSTONE, [(write.key, write.generation, write.observed_ns) for write in removes]
+    )
+    connection.executemany(
+        "DELETE FROM skipped_files WHERE key = ?", [(write.key,) for write in removes if write.skip is None]
+    )
+
+
+def delete_documents(connection: driver.Connection, document_ids: Sequence[int]) -> None:
+    """Delete documents with their chunks and full-text rows; ids ascending, so FTS5 sees rowids in order."""
+    if not document_ids:
+        return
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS doomed (id INTEGER PRIMARY KEY)")
+    connection.execute("DELETE FROM temp.doomed")
+    connection.executemany(
+        "INSERT INTO temp.doomed (id) VALUES (?)", [(document_id,) for document_id in document_ids]
+    )
+    chosen = "FROM chunks WHERE document IN (SELECT id FROM temp.doomed)"
+    for table in ("chunks_fts", "chunks_fts_exact"):
+        connection.execute(
+            f"INSERT INTO {table} ({table}, rowid, {_COLUMNS})"
+            f" SELECT 'delete', id, {_COLUMNS} {chosen} ORDER BY id"
+        )
+    connection.execute(
+        f"INSERT INTO chunks_fts_tri (chunks_fts_tri, rowid, {_COLUMNS})"
+        f" SELECT 'delete', id, {_COLUMNS} {chosen} AND in_tri = 1 ORDER BY id"
+    )
+    connection.execute(f"DELETE {chosen}")
+    connection.execute("DELETE FROM documents WHERE id IN (SELECT id FROM temp.doomed)")

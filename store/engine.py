@@ -1,0 +1,54 @@
+"""What the SQLite at hand can do: asked of it, in memory."""
+
+import contextlib
+from dataclasses import dataclass
+
+from store import driver
+
+WORDS_TOKENIZER = "porter unicode61"
+SUBSTRING_TOKENIZER = "trigram"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    module: str
+    version: str
+    has_full_text: bool  # FTS5 with every tokenizer that the schema names
+    can_load_extensions: bool
+
+
+def describe_engine() -> Engine:
+    """Raises StorageError where SQLite is too old to be used at all."""
+    connection = driver.connect(":memory:", uri=False, timeout_s=0.0)
+    try:
+        return Engine(
+            driver.module_name,
+            driver.sqlite_version,
+            all(_has_tokenizer(connection, name) for name in (WORDS_TOKENIZER, SUBSTRING_TOKENIZER)),
+            _can_load_extensions(connection),
+        )
+    finally:
+        connection.close()
+
+
+def _has_tokenizer(connection: driver.Connection, tokenizer: str) -> bool:
+    try:
+        connection.execute(f"CREATE VIRTUAL TABLE temp.probe USING fts5(body, tokenize='{tokenizer}')")
+        connection.execute("DROP TABLE temp.probe")
+    except driver.Error:
+        return False
+    return True
+
+
+def _can_load_extensions(connection: driver.Connection) -> bool:
+    """Whether sqlite-vec loads here. Python is often built without the call at all."""
+    try:
+        import sqlite_vec
+
+        connection.enable_load_extension(True)
+        with contextlib.ExitStack() as stack:
+            stack.callback(connection.enable_load_extension, False)
+            sqlite_vec.load(connection)
+    except (ImportError, AttributeError, driver.Error):
+        return False
+    return True

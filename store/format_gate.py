@@ -1,0 +1,194 @@
+"""The format gate of knowledge.db: opened as it is, or refused both ways with what to do (R3, S0-57..59, S0-83)."""
+
+import hashlib
+import uuid
+from functools import cache
+from pathlib import Path
+
+from domain.errors import BaseMismatchError, FormatError, IntegrityError, NotBuiltError
+from store import driver
+from store.connection import immediate, translated
+
+FORMAT_VERSION = 1
+# SHA-256 over the core objects of schema.sql as SQLite keeps them; a contract test holds the two together
+SCHEMA_FINGERPRINT = "bb8460a5f62bd987f13d076bbc915b989129c2727ffd0819093ca4d434c11746"
+
+FULL_TEXT_TABLES = ("chunks_fts", "chunks_fts_exact", "chunks_fts_tri")
+CORE_OBJECTS = (
+    "meta",
+    "documents",
+    "chunks",
+    "chunks_by_document",
+    "chunks_tri_source",
+    *FULL_TEXT_TABLES,
+    "chunks_vocabulary",
+    "chunks_stems",
+    "tombstones",
+    "skipped_files",
+)
+# objects before what they read from: vocabularies, full text, view, tables (S0-66)
+DROP_ORDER = (
+    ("TABLE", "chunks_vocabulary"),
+    ("TABLE", "chunks_stems"),
+    ("TABLE", "chunks_fts_tri"),
+    ("TABLE", "chunks_fts_exact"),
+    ("TABLE", "chunks_fts"),
+    ("VIEW", "chunks_tri_source"),
+    ("TABLE", "chunks"),
+    ("TABLE", "documents"),
+    ("TABLE", "tombstones"),
+    ("TABLE", "skipped_files"),
+    ("TABLE", "meta"),
+)
+# Measured: the full-text hash must hold a whole group (one flush a commit), leaves that fill a page of 8 KiB and
+# merging eight segments at a time are a fifth less work than the defaults.
+FULL_TEXT_OPTIONS = (("hashsize", 64 * 1024 * 1024), ("pgsz", 8100), ("automerge", 8))
+RESET_HINT = "run `knowledge reset --force`, then `knowledge index`: everything is made again from the files"
+
+
+@cache
+def schema_statements() -> tuple[str, ...]:
+    text = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
+    return tuple(statement.strip() for statement in text.split("\n;\n"))
+
+
+def create_schema(connection: driver.Connection, *, base_id: str, substring_index: str, generation: int = 0) -> None:
+    """Make every core object and pin the identity; the caller holds the transaction."""
+    for statement in schema_statements():
+        connection.execute(statement)
+    for table in FULL_TEXT_TABLES:
+        for option, value in FULL_TEXT_OPTIONS:
+            connection.execute(f"INSERT INTO {table}({table}, rank) VALUES (?, ?)", (option, value))  # noqa: S608
+    pin(connection, base_id=base_id, substring_index=substring_index, generation=generation)
+
+
+def pin(connection: driver.Connection, *, base_id: str, substring_index: str, generation: int) -> None:
+    rows = {
+        "format_version": str(FORMAT_VERSION),
+        "base_id": base_id,
+        "store_uuid": uuid.uuid4().hex,
+        "commit_seq": "0",
+        "generation": str(generation),
+        "substring_index": substring_index,
+        "complete_ns": "",
+    }
+    connection.executemany("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", list(rows.items()))
+
+
+def drop_schema(connection: driver.Connection) -> None:
+    """Drop every core object; works where full text has drifted, a delete would not (S0-67)."""
+    for kind, name in DROP_ORDER:
+        connection.execute(f"DROP {kind} IF EXISTS {name}")
+
+
+def fingerprint(connection: driver.Connection) -> str:
+    """SHA-256 over the core objects' names and SQL, as kept in sqlite_schema."""
+    return hashlib.sha256(repr(sorted(_objects(connection).items())).encode()).hexdigest()
+
+
+def _objects(connection: driver.Connection) -> dict[str, str]:
+    """The SQL of core objects by name; triggers and foreign views and indexes come along, since none may be there."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
+    return {
+        name: sql or ""
+        for kind, name, sql in rows
+        if name in CORE_OBJECTS or kind in ("trigger", "view") or (kind == "index" and sql is not None)
+    }
+
+
+def check(connection: driver.Connection, path: Path, *, base_id: str | None) -> None:
+    """Refuse a store of another format or another base; reads only.
+
+    Raises FormatError (older, newer, other shape), BaseMismatchError, IntegrityError (not a database), NotBuiltError
+    (an empty file, as a first run that was cut short leaves it).
+    """
+    with translated(path):
+        objects = _objects(connection)
+        if not objects:
+            _refuse_foreign(connection, path)
+        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall()) if "meta" in objects else {}
+        found = fingerprint(connection)
+    version = meta.get("format_version", "")
+    if version.isdigit() and int(version) > FORMAT_VERSION:
+        raise FormatError(
+            f"{path} has format {version}, this program knows {FORMAT_VERSION}",
+            hint="upgrade this program (`knowledge upgrade` says how)",
+        )
+    if version.isdigit() and int(version) < FORMAT_VERSION:
+        raise FormatError(f"{path} has the older format {version} (now {FORMAT_VERSION})", hint=RESET_HINT)
+    if found != SCHEMA_FINGERPRINT:
+        raise FormatError(
+            f"{path} has another shape than format {FORMAT_VERSION}: {_difference(objects)}", hint=RESET_HINT
+        )
+    if not version.isdigit():
+        raise FormatError(f"{path} does not say its format version", hint=RESET_HINT)
+    if base_id is not None and meta.get("base_id") != base_id:
+        raise BaseMismatchError(
+            f"{path} belongs to another base than state.db beside it",
+            hint=f"put the file back where it came from, or {RESET_HINT}",
+        )
+
+
+def is_foreign(connection: driver.Connection) -> bool:
+    """Whether the file holds objects and none of ours: another program's database."""
+    return not _objects(connection).keys() & set(CORE_OBJECTS) and not is_blank(connection)
+
+
+def is_blank(connection: driver.Connection) -> bool:
+    """Whether the file holds no object at all: a new file, to be filled."""
+    return int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]) == 0
+
+
+def create_if_blank(connection: driver.Connection, path: Path, *, base_id: str, substring_index: str) -> bool:
+    """Fill a blank file in one transaction; says whether it was blank."""
+    with translated(path):
+        if not is_blank(connection):
+            return False
+        with immediate(connection):
+            if is_blank(connection):
+                create_schema(connection, base_id=base_id, substring_index=substring_index)
+        return True
+
+
+def _refuse_foreign(connection: driver.Connection, path: Path) -> None:
+    others = connection.execute("SELECT name FROM sqlite_schema LIMIT 3").fetchall()
+    if others:
+        raise FormatError(
+            f"{path} is a database of another program (it holds {', '.join(str(row[0]) for row in others)})",
+            hint="move it away, or choose another directory",
+        )
+    raise NotBuiltError(f"{path} is empty: the index was not made yet", hint="run `knowledge index YOUR_FOLDER`")
+
+
+def _difference(objects: dict[str, str]) -> str:
+    """What is missing, foreign or changed, in words."""
+    expected = _expected_objects()
+    missing = sorted(set(expected) - set(objects))
+    foreign = sorted(set(objects) - set(expected))
+    changed = sorted(name for name in set(expected) & set(objects) if expected[name] != objects[name])
+    parts = [
+        f"{label} {', '.join(names)}"
+        for label, names in (("missing", missing), ("not ours", foreign), ("changed", changed))
+        if names
+    ]
+    return "; ".join(parts) or "the objects differ in their order"
+
+
+@cache
+def _expected_objects() -> dict[str, str]:
+    connection = driver.connect(":memory:", uri=False, timeout_s=0.0)
+    try:
+        for statement in schema_statements():
+            connection.execute(statement)
+        return _objects(connection)
+    finally:
+        connection.close()
+
+
+def read_identity(connection: driver.Connection, path: Path) -> dict[str, str]:
+    """The rows of meta. Raises IntegrityError where one that must be there is not."""
+    with translated(path):
+        meta: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    if not meta.get("store_uuid") or not meta.get("commit_seq", "").isdigit():
+        raise IntegrityError(f"{path} has lost its identity", hint=RESET_HINT)
+    return meta

@@ -1,0 +1,184 @@
+"""The SQLite store as app.wiring composes it: opening for reading and for writing, with the format gate."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from domain.errors import NotBuiltError
+from domain.layout import BaseLayout
+from store import driver, files, format_gate, lexical, literal, queries, trigram, vocabulary
+from store.analyzer import FOLDED, STEMMED, analyzer
+from store.connection import open_reader, open_writer, translated
+from store.documents import SqliteStoreWriter
+from store.port import (
+    FoundChunk,
+    LiteralFind,
+    RankedChunk,
+    Scope,
+    StoreCounts,
+    StoredChunk,
+    StoredDocument,
+    StoredFile,
+    StoreIdentity,
+    SubstringFind,
+    Visibility,
+)
+
+
+class SqliteSnapshot:
+    """Reads over one connection (store.port.SearchSnapshot)."""
+
+    def __init__(self, connection: driver.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    def identity(self) -> StoreIdentity:
+        with translated(self._path):
+            return queries.identity(self._connection)
+
+    def counts(self, prefix: str = "", *, visibility: Visibility) -> StoreCounts:
+        with translated(self._path):
+            return queries.counts(self._connection, prefix, visibility)
+
+    def stored_files(self, prefix: str) -> Iterator[StoredFile]:
+        with translated(self._path):
+            yield from queries.stored_files(self._connection, prefix)
+
+    def document(self, key: str, *, visibility: Visibility) -> StoredDocument | None:
+        with translated(self._path):
+            return queries.document(self._connection, key, visibility)
+
+    def documents(
+        self, prefix: str, *, after: str = "", limit: int = 1000, visibility: Visibility
+    ) -> Sequence[StoredDocument]:
+        with translated(self._path):
+            return queries.documents(self._connection, prefix, after, limit, visibility)
+
+    def chunks(
+        self, key: str, *, first: int = 0, last: int | None = None, visibility: Visibility
+    ) -> Sequence[StoredChunk]:
+        with translated(self._path):
+            return queries.chunks(self._connection, key, first, last, visibility)
+
+    def text(self, key: str, *, visibility: Visibility) -> str | None:
+        with translated(self._path):
+            return queries.text(self._connection, key, visibility)
+
+    def skipped(self, prefix: str = "", *, limit: int = 1000) -> Sequence[StoredFile]:
+        with translated(self._path):
+            return queries.skipped(self._connection, prefix, limit)
+
+    def has_documents(self) -> bool:
+        with translated(self._path):
+            return lexical.has_documents(self._connection)
+
+    def chunk_total(self) -> int:
+        with translated(self._path):
+            return vocabulary.chunk_total(self._connection)
+
+    def stems(self, words: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        with translated(self._path):
+            return analyzer(STEMMED).tokens(words)
+
+    def folded(self, word: str) -> str:
+        with translated(self._path):
+            tokens = analyzer(FOLDED).tokens([word])[word]
+        return tokens[0] if len(tokens) == 1 else ""
+
+    def stem_counts(self, stems: Sequence[str]) -> Mapping[str, int]:
+        with translated(self._path):
+            return vocabulary.stem_counts(self._connection, stems)
+
+    def words_between(self, first: str, end: str, limit: int) -> Sequence[tuple[str, int]]:
+        with translated(self._path):
+            return vocabulary.words_between(self._connection, first, end, limit)
+
+    def words_among(self, words: Sequence[str]) -> Sequence[tuple[str, int]]:
+        with translated(self._path):
+            return vocabulary.words_among(self._connection, words)
+
+    def rank_words(
+        self, terms: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
+    ) -> Sequence[RankedChunk]:
+        with translated(self._path):
+            return lexical.rank_words(self._connection, terms, limit, scope, visibility)
+
+    def find_literal(
+        self, text: str, *, limit: int, max_postings: int, scope: Scope | None, visibility: Visibility
+    ) -> LiteralFind:
+        with translated(self._path):
+            return literal.find_literal(self._connection, text, limit, max_postings, scope, visibility)
+
+    def find_substrings(
+        self, pieces: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
+    ) -> SubstringFind:
+        with translated(self._path):
+            return trigram.find_substrings(self._connection, pieces, limit, scope, visibility)
+
+    def found_chunks(self, ids: Sequence[int], *, visibility: Visibility) -> Sequence[FoundChunk]:
+        with translated(self._path):
+            return lexical.found_chunks(self._connection, ids, visibility)
+
+    def document_ids(self, prefix: str) -> Sequence[tuple[int, str]]:
+        with translated(self._path):
+            return lexical.document_ids(self._connection, prefix)
+
+    def scope_of(self, document_ids: Sequence[int]) -> Scope | None:
+        with translated(self._path):
+            return lexical.scope_of(self._connection, document_ids)
+
+    def moved_keys(self, keys: Sequence[str], generation: int) -> dict[str, str]:
+        """Old key -> new key of stored documents whose content this generation has added at another path."""
+        if not keys:
+            return {}
+        with translated(self._path):
+            return queries.moved_keys(self._connection, keys, generation)
+
+
+class SqliteStore:
+    """A base's knowledge.db, open for reading (store.port.Store)."""
+
+    def __init__(self, path: Path, *, base_id: str | None) -> None:
+        if files.lstat_or_none(path) is None:
+            raise NotBuiltError(
+                f"there is no index at {path.parent}", hint="run `knowledge index YOUR_FOLDER`"
+            )
+        self._path = path
+        self._connection = open_reader(path)
+        try:
+            format_gate.check(self._connection, path, base_id=base_id)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SqliteSnapshot]:
+        """One read transaction: everything inside sees the same state. Keep it short."""
+        with translated(self._path):
+            self._connection.execute("BEGIN")
+        try:
+            yield SqliteSnapshot(self._connection, self._path)
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def reader(self) -> SqliteSnapshot:
+        """Reads without a transaction around them: each statement sees the newest state."""
+        return SqliteSnapshot(self._connection, self._path)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def open_store_writer(layout: BaseLayout, *, base_id: str, substring_index: str) -> SqliteStoreWriter:
+    """The writer of a base's knowledge.db, made where there is none. The caller holds the base's lock."""
+    path = layout.database
+    connection = open_writer(path, synchronous="NORMAL")
+    try:
+        format_gate.create_if_blank(connection, path, base_id=base_id, substring_index=substring_index)
+        format_gate.check(connection, path, base_id=base_id)
+        files.reassert_private(path)
+    except BaseException:
+        connection.close()
+        raise
+    return SqliteStoreWriter(connection, path)

@@ -1,0 +1,61 @@
+"""Small bases built without a queue: the worker's own page check, then the writer's own groups."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from app.wiring import WritableBase, writable_base
+from domain.files import FileCheck, Page
+from domain.layout import BaseLayout
+from domain.settings import Settings
+from store.port import RootRecord, RunRecord
+from workers.checking import CheckRules, check_page
+from workers.writer.groups import group_of
+
+TEXTS = {
+    "a.md": "---\ntitle: Alpha\n---\n# Alpha\n\nThe quick brown fox.\n\n## Deeper\n\nJumps over foo_bar.baz.\n",
+    "b.md": "# Beta\n\nLazy dogs sleep.\n\n" + "A paragraph of some length about rivers. " * 60 + "\n\nend\n",
+    "sub/c.md": "# 東京\n\n東京都は日本の首都である。\n\n## Plain\n\nnothing but ascii\n",
+    "sub/d.txt": "only text\r\nwith two lines\r\n\r\nand a second block\r\n",
+    "e.md": "\ufeff# Epsilon\n\nκόσμος and naïve café\n\n\n",
+}
+
+
+def settings_of(home: Path, **changes: object) -> Settings:
+    return Settings(identity=home.name, home=home, config_path=None, configured=False, **changes)  # type: ignore[arg-type]
+
+
+def write_files(root: Path, texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+def index_into(base: WritableBase, settings: Settings, root: Path, name: str, names: list[str]) -> int:
+    """One run over these files of a root, as one group; says its generation."""
+    base.state.add_root(RootRecord(name, str(root)))
+    run = base.state.begin_run(
+        RunRecord(0, 0, "index", "test", (name,), "walking", 1, None, {}),
+        floor_generation=base.writer.highest_generation(),
+    )
+    rules = CheckRules(root, run.generation, settings.max_file_bytes, settings.substring_index)
+    page = Page(1, name, tuple(FileCheck(f"{name}/{relative}") for relative in names))
+    base.writer.apply(group_of([check_page(page, run.id, rules)]))
+    base.writer.close_generation(run.generation, complete=True)
+    base.state.end_run(run.id, "done", {}, "")
+    return run.generation
+
+
+def build_base(where: Path, texts: Mapping[str, str] = TEXTS, **changes: object) -> Settings:
+    """A base at `where/home` over the texts in `where/docs`, its root called docs."""
+    root = where / "docs"
+    root.mkdir(parents=True, exist_ok=True)
+    write_files(root, texts)
+    settings = settings_of(where / "home", **changes)
+    with writable_base(settings, "test") as base:
+        index_into(base, settings, root, "docs", sorted(texts))
+    return settings
+
+
+def layout_of(settings: Settings) -> BaseLayout:
+    return BaseLayout(settings.home)

@@ -1,0 +1,23 @@
+"""The small corpus of real documents, where a checkout has it beside itself; tests that need it are skipped
+elsewhere."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+_ARCHIVE = Path(__file__).parents[3] / "shared" / "corpora" / "docs-2k.tar.xz"
+
+
+def unpack_docs_2k(into: Path) -> list[Path]:
+    """The 2,000 Markdown files of the corpus, unpacked below `into`, in order of their paths."""
+    if not _ARCHIVE.is_file():
+        pytest.skip("the corpus docs-2k.tar.xz does not lie beside this checkout")
+    with tarfile.open(_ARCHIVE) as archive:
+        archive.extractall(into, filter="data")
+    return sorted(into.rglob("*.md"))
+
+
+def read_text(path: Path) -> str:
+    """A file's text, its line ends as they are."""
+    return path.read_bytes().decode("utf-8")

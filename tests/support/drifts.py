@@ -1,0 +1,168 @@
+"""Ways in which a store can come to disagree with itself: each function breaks a sound one by plain SQL."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+try:
+    from pysqlite3 import dbapi2 as engine
+except ImportError:
+    import sqlite3 as engine
+
+Drift = Callable[[Any], None]
+COLUMNS = "body, heading_path, names"
+
+
+def apply_drift(path: Path, drift: Drift) -> None:
+    connection = engine.connect(str(path), isolation_level=None)
+    try:
+        drift(connection)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.close()
+
+
+def missing_full_text_row(connection: Any) -> None:
+    connection.execute(
+        f"INSERT INTO chunks_fts(chunks_fts, rowid, {COLUMNS}) SELECT 'delete', id, {COLUMNS} FROM chunks WHERE id = 2"  # noqa: S608
+    )
+
+
+def missing_exact_row(connection: Any) -> None:
+    connection.execute(
+        f"INSERT INTO chunks_fts_exact(chunks_fts_exact, rowid, {COLUMNS})"  # noqa: S608
+        f" SELECT 'delete', id, {COLUMNS} FROM chunks WHERE id = 3"
+    )
+
+
+def ghost_full_text_row(connection: Any) -> None:
+    connection.execute(f"INSERT INTO chunks_fts(rowid, {COLUMNS}) VALUES (9001, 'ghost story', '', '')")  # noqa: S608
+
+
+def ghost_without_words(connection: Any) -> None:
+    connection.execute(f"INSERT INTO chunks_fts(rowid, {COLUMNS}) VALUES (9002, '', '', '')")  # noqa: S608
+
+
+def changed_full_text_content(connection: Any) -> None:
+    missing_full_text_row(connection)
+    connection.execute(f"INSERT INTO chunks_fts(rowid, {COLUMNS}) VALUES (2, 'something else', '', '')")  # noqa: S608
+
+
+def heading_in_another_column(connection: Any) -> None:
+    missing_exact_row(connection)
+    connection.execute(
+        f"INSERT INTO chunks_fts_exact(rowid, {COLUMNS}) SELECT id, heading_path, body, names FROM chunks WHERE id = 3"  # noqa: S608
+    )
+
+
+def zeroed_full_text_page(connection: Any) -> None:
+    connection.execute(
+        "UPDATE chunks_fts_data SET block = zeroblob(length(block)) WHERE id = (SELECT max(id) FROM chunks_fts_data)"
+    )
+
+
+def lost_full_text_structure(connection: Any) -> None:
+    connection.execute("DELETE FROM chunks_fts_exact_data WHERE id = 10")
+
+
+def substring_row_missing(connection: Any) -> None:
+    connection.execute(
+        f"INSERT INTO chunks_fts_tri(chunks_fts_tri, rowid, {COLUMNS})"  # noqa: S608
+        f" SELECT 'delete', id, {COLUMNS} FROM chunks_tri_source LIMIT 1"
+    )
+
+
+def missing_chunk(connection: Any) -> None:
+    connection.execute("DELETE FROM chunks WHERE id = 1")
+
+
+def wrong_ordinal(connection: Any) -> None:
+    connection.execute("UPDATE chunks SET ordinal = ordinal + 5 WHERE id = 2")
+
+
+def wrong_chunk_count(connection: Any) -> None:
+    connection.execute("UPDATE documents SET chunk_count = chunk_count + 1 WHERE id = 1")
+
+
+def document_without_chunks(connection: Any) -> None:
+    connection.execute("DELETE FROM chunks WHERE document = 2")
+
+
+def changed_body(connection: Any) -> None:
+    connection.execute("UPDATE chunks SET body = replace(body, 'quick', 'QUICK') WHERE id = 1")
+
+
+def changed_tail(connection: Any) -> None:
+    connection.execute("UPDATE documents SET tail = tail || char(10) WHERE id = 1")
+
+
+def changed_lead(connection: Any) -> None:
+    connection.execute("UPDATE chunks SET lead = lead || ' ' WHERE id = 1")
+
+
+def changed_names(connection: Any) -> None:
+    connection.execute("UPDATE chunks SET names = 'another name' WHERE id = 1")
+
+
+def orphaned_chunks(connection: Any) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("DELETE FROM documents WHERE id = 1")
+
+
+def mark_without_reason(connection: Any) -> None:
+    connection.execute("UPDATE chunks SET in_tri = 1 WHERE id = 1 AND in_tri = 0")
+
+
+def mark_lost(connection: Any) -> None:
+    connection.execute("UPDATE chunks SET in_tri = 0 WHERE in_tri = 1")
+
+
+def buried_document(connection: Any) -> None:
+    connection.execute("INSERT INTO tombstones SELECT key, generation, observed_ns FROM documents WHERE id = 1")
+
+
+def skipped_document(connection: Any) -> None:
+    connection.execute(
+        "INSERT INTO skipped_files SELECT key, root, 'too_large', 0, 0, 0, 0, 0, 0, 1 FROM documents WHERE id = 1"
+    )
+
+
+def lost_identity(connection: Any) -> None:
+    connection.execute("UPDATE meta SET value = '' WHERE key = 'store_uuid'")
+
+
+def generation_taken_back(connection: Any) -> None:
+    connection.execute("UPDATE meta SET value = '0' WHERE key = 'generation'")
+
+
+# what `rebuild` mends: full text (and the marks of its trigram table) is made again from the chunks
+OF_FULL_TEXT: tuple[Drift, ...] = (
+    missing_full_text_row,
+    missing_exact_row,
+    ghost_full_text_row,
+    ghost_without_words,
+    changed_full_text_content,
+    heading_in_another_column,
+    zeroed_full_text_page,
+    lost_full_text_structure,
+    substring_row_missing,
+    mark_without_reason,
+    mark_lost,
+    changed_names,
+)
+# what only a reset mends: the content itself is wrong
+OF_CONTENT: tuple[Drift, ...] = (
+    missing_chunk,
+    wrong_ordinal,
+    wrong_chunk_count,
+    document_without_chunks,
+    changed_body,
+    orphaned_chunks,
+    buried_document,
+    skipped_document,
+    lost_identity,
+    generation_taken_back,
+)
+# seen only when documents are put together again
+ONLY_DEEP: tuple[Drift, ...] = (changed_tail, changed_lead)
+EVERY_DRIFT = (*OF_FULL_TEXT, *OF_CONTENT, *ONLY_DEEP)

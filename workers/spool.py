@@ -1,0 +1,45 @@
+"""Finished pages on their way from a worker process to the writer: one file a page, written aside and renamed.
+
+The queue carries only the name: the same bytes through Redis cost three times as much. A spool file that is gone
+means that the page is done, or will be planned again (R35); nothing here is synced.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from workers.checking import FinishedPage
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(FinishedPage)
+
+
+class SpoolError(ValueError):
+    """A spool file that is no finished page."""
+
+
+def spool_name(run: int, page: int, attempt: int) -> str:
+    return f"{run}-{page}-{attempt}.page"
+
+
+def write_page(directory: Path, name: str, page: FinishedPage) -> None:
+    """Raises OSError when the disk says no."""
+    aside = directory / f"{name}.part"
+    aside.write_bytes(_encoder.encode(page))
+    aside.replace(directory / name)
+
+
+def read_page(directory: Path, name: str) -> FinishedPage | None:
+    """The page, or None where the file is gone. Raises SpoolError for anything else than a finished page."""
+    try:
+        raw = (directory / name).read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SpoolError(f"spool file {name} holds no finished page") from error
+
+
+def drop_page(directory: Path, name: str) -> None:
+    (directory / name).unlink(missing_ok=True)

@@ -1,0 +1,142 @@
+"""What one transaction carries, and what becomes of a page once it is committed."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from domain.files import FileFailure, Outcome, Reason
+from store.connection import RowRefusedError
+from store.port import (
+    Applied,
+    FailureRecord,
+    GroupResult,
+    PageOutcome,
+    RemovalCandidate,
+    StoreWriter,
+    WriteGroup,
+)
+from workers.checking import FinishedPage
+
+FIRST_GROUP_BYTES = 1_000_000  # text; about 80 ms of lock on the machine it was measured on
+LEAST_GROUP_BYTES = 64 * 1024
+MOST_GROUP_BYTES = 1_500_000
+HOLD_TOO_LONG_S = 0.150  # R24: the lock's p99 stays under 250 ms
+HOLD_SHORT_S = 0.075
+MOST_GROUP_FILES = 4096
+
+
+def next_group_bytes(current: int, hold_s: float) -> int:
+    """How much text the next group carries, after one that held the lock for `hold_s`."""
+    if hold_s > HOLD_TOO_LONG_S:
+        return max(LEAST_GROUP_BYTES, current * 3 // 4)
+    if hold_s < HOLD_SHORT_S:
+        return min(MOST_GROUP_BYTES, current * 9 // 8)
+    return current
+
+
+def fits(pages: Sequence[FinishedPage], page: FinishedPage, group_bytes: int) -> bool:
+    """Whether a waiting page goes into the group with these: a page alone always does, a page twice never."""
+    if not pages:
+        return True
+    if any(other.number == page.number and other.run == page.run for other in pages):
+        return False
+    text_bytes = sum(other.text_bytes for other in pages) + page.text_bytes
+    files = sum(len(group_of([other])) for other in (*pages, page))
+    return text_bytes <= group_bytes and files <= MOST_GROUP_FILES
+
+
+def group_of(pages: Sequence[FinishedPage]) -> WriteGroup:
+    return WriteGroup(
+        documents=[write for page in pages for write in page.documents],
+        rechecks=[write for page in pages for write in page.rechecks],
+        skips=[write for page in pages for write in page.skips],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What the store answered for every key of a group, and the documents that it refused."""
+
+    results: tuple[Applied, ...]
+    refused: tuple[FileFailure, ...]
+    commit_seq: int
+    chunks_written: int
+
+
+def apply_halving(store: StoreWriter, group: WriteGroup) -> Committed:
+    """Commit a group; where one of its rows cannot be stored, halve it down to the guilty document (R24).
+
+    Each half is its own transaction. A storage error is raised as it comes: halving would not help.
+    """
+    try:
+        done: GroupResult = store.apply(group)
+    except RowRefusedError as refusal:
+        halves = _halves(group)
+        if halves is None:
+            return Committed((), _refused(group, refusal), 0, 0)
+        first, second = (apply_halving(store, half) for half in halves)
+        return Committed(
+            first.results + second.results,
+            first.refused + second.refused,
+            max(first.commit_seq, second.commit_seq),
+            first.chunks_written + second.chunks_written,
+        )
+    return Committed(done.results, (), done.commit_seq, done.chunks_written)
+
+
+def _halves(group: WriteGroup) -> tuple[WriteGroup, WriteGroup] | None:
+    """Two smaller groups, or None for a group of one."""
+    if len(group) < 2:
+        return None
+    middle = len(group) // 2
+    return _part(group, 0, middle), _part(group, middle, len(group))
+
+
+def _part(group: WriteGroup, first: int, end: int) -> WriteGroup:
+    """The writes from `first` up to `end`, counted over documents, rechecks, skips and removes in this order."""
+    before_rechecks = len(group.documents)
+    before_skips = before_rechecks + len(group.rechecks)
+    before_removes = before_skips + len(group.skips)
+
+    def within(start: int) -> slice:
+        return slice(max(first - start, 0), max(end - start, 0))
+
+    return WriteGroup(
+        documents=group.documents[within(0)],
+        rechecks=group.rechecks[within(before_rechecks)],
+        skips=group.skips[within(before_skips)],
+        removes=group.removes[within(before_removes)],
+    )
+
+
+def _refused(group: WriteGroup, refusal: RowRefusedError) -> tuple[FileFailure, ...]:
+    keys = [write.key for part in (group.documents, group.rechecks, group.skips, group.removes) for write in part]
+    return tuple(FileFailure(key, Reason.STORE_REFUSED, refusal.message) for key in keys)
+
+
+def page_outcome(
+    page: FinishedPage, committed: Committed, clock_ns: Callable[[], int] = time.time_ns
+) -> PageOutcome:
+    """What is recorded of one page of a committed group: counts, failures, candidates for removal."""
+    keys = {write.key for part in (page.documents, page.rechecks, page.skips) for write in part}
+    # one answer a key: two parts of a page that was tried again may stand in one group
+    answers = list({answer.key: answer for answer in committed.results if answer.key in keys}.values())
+    failed = [*page.failures, *(failure for failure in committed.refused if failure.key in keys)]
+    counts: dict[str, int] = {}
+    for answer in answers:
+        counts[answer.outcome.value] = counts.get(answer.outcome.value, 0) + 1
+    if failed:
+        counts[Outcome.FAILED.value] = len(failed)
+    now_ns = clock_ns()
+    skips = {skip.key: skip for skip in page.skips}
+    return PageOutcome(
+        page=page.number,
+        counts=counts,
+        failures=tuple(FailureRecord(f.key, f.reason.value, f.detail, 1, now_ns, now_ns) for f in failed),
+        recovered=tuple(answer.key for answer in answers),
+        candidates=tuple(
+            RemovalCandidate(answer.key, skips[answer.key].reason, skips[answer.key].stat)
+            for answer in answers
+            if answer.verdict == "candidate"
+        ),
+    )

@@ -1,0 +1,118 @@
+"""The one writer: an inbox, one task, one connection (C-03).
+
+Waiting pages are committed as one group, a page that waits alone is committed alone (R24). Every group runs whole
+as one function on the connection's thread, so that no await stands between BEGIN and COMMIT (S2-44).
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from domain.errors import StorageError
+from store.connection import run_on_connection
+from store.port import PageOutcome, StoreWriter
+from workers.checking import FinishedPage
+from workers.writer.groups import (
+    FIRST_GROUP_BYTES,
+    apply_halving,
+    fits,
+    group_of,
+    next_group_bytes,
+    page_outcome,
+)
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+RecordOutcomes = Callable[[Sequence[PageOutcome]], None]
+Observe = Callable[[FinishedPage, PageOutcome], None]
+Waiting = tuple[FinishedPage, "asyncio.Future[PageOutcome]"]
+
+
+class DocumentWriter:
+    """Commits finished pages. `run` owns the loop; `submit` waits until the page is in the store."""
+
+    def __init__(
+        self,
+        connection: "aiosqlite.Connection",
+        store: StoreWriter,
+        *,
+        record: RecordOutcomes,
+        observe: Observe,
+    ) -> None:
+        self._connection = connection
+        self._store = store
+        self._record = record
+        self._observe = observe
+        self._waiting: deque[Waiting] = deque()
+        self._committing: Sequence[Waiting] = ()
+        self._arrived = asyncio.Event()
+        self._group_bytes = FIRST_GROUP_BYTES
+        self._broken: Exception | None = None
+        self.holds_s: list[float] = []
+
+    async def submit(self, page: FinishedPage) -> PageOutcome:
+        """Wait until a page is committed, and how it ended. Raises the error that stopped the writer."""
+        if self._broken is not None:
+            raise self._broken
+        answer: asyncio.Future[PageOutcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((page, answer))
+        self._arrived.set()
+        return await answer
+
+    async def commit(self, page: FinishedPage, *, attempt: int) -> None:
+        """The inbox as a sink of workers in the same process (workers.sink.DocumentSink)."""
+        await self.submit(page)
+
+    async def run(self) -> None:
+        """Commit groups until cancelled; a storage error stops the writer and is raised to everyone waiting."""
+        try:
+            while True:
+                await self._arrived.wait()
+                self._arrived.clear()
+                while self._waiting:
+                    await self._commit_group(self._next_group())
+        except Exception as error:
+            self._broken = error
+            raise
+        finally:
+            self._abandon()
+
+    def _next_group(self) -> list[Waiting]:
+        group: list[Waiting] = []
+        while self._waiting and fits([page for page, _ in group], self._waiting[0][0], self._group_bytes):
+            group.append(self._waiting.popleft())
+        return group
+
+    async def _commit_group(self, waiting: Sequence[Waiting]) -> None:
+        pages = [page for page, _ in waiting]
+        self._committing = waiting
+        outcomes, hold_s = await run_on_connection(self._connection, self._commit_pages, pages)
+        self._committing = ()
+        self.holds_s.append(hold_s)
+        self._group_bytes = next_group_bytes(self._group_bytes, hold_s)
+        for (page, answer), outcome in zip(waiting, outcomes, strict=True):
+            self._observe(page, outcome)
+            if not answer.done():
+                answer.set_result(outcome)
+
+    def _commit_pages(self, pages: Sequence[FinishedPage]) -> tuple[list[PageOutcome], float]:
+        """On the connection's thread: the group to knowledge.db first, then what came of it to state.db (R35)."""
+        began = time.monotonic()
+        committed = apply_halving(self._store, group_of(pages))
+        hold_s = time.monotonic() - began
+        outcomes = [page_outcome(page, committed) for page in pages]
+        self._record(outcomes)
+        return outcomes, hold_s
+
+    def _abandon(self) -> None:
+        """Nobody waits for a writer that has stopped, now or later."""
+        if self._broken is None:
+            self._broken = StorageError("the writer has stopped", hint="run the command again")
+        for _, answer in (*self._committing, *self._waiting):
+            if not answer.done():
+                answer.set_exception(self._broken)
+        self._committing = ()
+        self._waiting.clear()
