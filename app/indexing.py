@@ -62,8 +62,9 @@ def run_index(
             raise InterruptedRunError(
                 "interrupted; what was committed stays", hint="run the same command to do the rest"
             ) from None
-        except KnowledgeError as error:
-            base.state.end_run(run.id, "failed", outcomes.counts, error.code)
+        except Exception as error:
+            code = error.code if isinstance(error, KnowledgeError) else KnowledgeError.code
+            base.state.end_run(run.id, "failed", outcomes.counts, code)
             raise
 
 
@@ -184,6 +185,8 @@ def _close(
     outcomes.add(Outcome.SKIPPED, tally.skipped)
     for reason, count in tally.skips.items():
         outcomes.skip(reason.value, tally.first_skips[reason], count)
+    for failure in removals.failures:
+        outcomes.fail(failure.reason, failure.key, failure.detail)
     counts = removals.settled(outcomes.counts)
     problems = tuple(problem for root in roots for problem in root.report.problems)
     ended_well = not outcomes.failures and not problems and not removals.held

@@ -18,14 +18,14 @@ from arq.worker import Worker, func
 
 from app.worker_pool import WorkerPool
 from app.worker_process import Assignment, build_check_worker
-from domain.errors import QueueError
+from domain.errors import QueueError, StorageError
 from domain.files import FileFailure, Page
 from domain.layout import BaseLayout
 from scheduler.dispatch import WINDOW_PAGES, Dispatcher
 from scheduler.queue.client import PageQueue, QueueAddress, open_pool, parse_queue_url, queue_errors
 from scheduler.queue.embedded import EmbeddedValkey
 from scheduler.queue.names import QueueNames
-from scheduler.queue.payloads import PARK, WRITE_PAGE, deserialize_job, serialize_job
+from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
 from store import files
 from store.documents import SqliteStoreWriter
 from store.port import PageOutcome, RemovalCandidate, RunRecord
@@ -75,6 +75,7 @@ async def run_pipeline(
     """
     names = QueueNames(plan.base_id)
     async with contextlib.AsyncExitStack() as stack:
+        stack.callback(files.clear_spool, plan.layout)  # of pages whose job was ended before it dropped their file
         address = stack.enter_context(_queue_server(plan.queue_url))
         pool = await stack.enter_async_context(open_pool(address))
         queue = PageQueue(pool, names, address)
@@ -114,6 +115,9 @@ class _Wiring:
 
     def stop(self, error: Exception) -> None:
         """End the run with the error of a job."""
+        if isinstance(error, OSError):
+            spool = self.plan.layout.spool
+            error = StorageError(f"cannot use {spool}: {error.strerror}", hint="check the directory and the disk")
         if not self.stopped.done():
             self.stopped.set_exception(error)
 
@@ -212,7 +216,10 @@ async def _document_writer(
 def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
     """An arq worker on the write queue; as many pages at a time as may be in flight, so that groups can form."""
     return Worker(
-        functions=[func(write_page, name=WRITE_PAGE), func(park_payload, name=PARK)],
+        functions=[
+            func(write_page, name=WRITE_PAGE),
+            *(func(park_payload, name=other) for other in (CHECK_PAGE, PARK)),
+        ],
         queue_name=context.names.writes,
         redis_pool=pool,
         ctx={CONTEXT_KEY: context},

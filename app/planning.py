@@ -8,6 +8,7 @@ from pathlib import Path
 from app.progress import RunProgress
 from app.roots import RootScope
 from domain.files import Page, Reason
+from domain.keys import printable
 from domain.settings import Settings
 from scheduler.ignore_rules import scope_of_root
 from scheduler.plan import PlanPolicy, PlanTally, into_pages, plan
@@ -53,7 +54,9 @@ def plan_root(
     if scope.files:
         walked = walk_files(rules, root.report, scope.files)
         if not scope.is_full:
-            keys = [scope.prefix + relative for relative in sorted(scope.files)]
+            keys = [scope.prefix + printable(relative) for relative in sorted(scope.files)]
+            if scope.is_gone:  # it may have been a folder
+                keys += [f"{key}/" for key in keys]
             stored = chain.from_iterable(snapshot.stored_files(key) for key in keys)
     else:
         walked = walk(rules, root.report, start=scope.start)
@@ -63,12 +66,15 @@ def plan_root(
         files_per_page=settings.queue.files_per_job,
         first_number=first_number,
     )
-    for item in pages:
+    items = 0
+    for items, item in enumerate(pages, start=1):
         is_out_of_scope = (
-            isinstance(item, RemovalCandidate) and item.reason is Reason.GONE and not (scope.is_full or scope.is_gone)
+            isinstance(item, RemovalCandidate) and item.reason in (Reason.GONE, Reason.FORGOTTEN) and not (scope.is_full or scope.is_gone)
         )
         if not is_out_of_scope:  # a path below a root removes nothing but a named path that is gone (R29)
             yield item
+    if scope.is_gone and not items:
+        root.report.notes.append(f"{scope.prefix}{printable(scope.files[0])}: no such path, here or in the index")
 
 
 def walk_rules(settings: Settings, scope: RootScope) -> WalkRules:
@@ -93,6 +99,7 @@ def merged_tally(roots: Sequence[RootRun]) -> PlanTally:
         total.to_check += tally.to_check
         total.bytes_to_check += tally.bytes_to_check
         total.candidates += tally.candidates
+        total.warned += tally.warned
         for reason, count in tally.skips.items():
             total.skips[reason] = total.skips.get(reason, 0) + count
             total.first_skips.setdefault(reason, tally.first_skips[reason])

@@ -35,4 +35,4 @@ class RunProgress:
         """Seconds that the rest will take at the present rate; None while nobody knows how much is left."""
         if not self.is_plan_complete or not self.checked:
             return None
-        return (self.tally.to_check - self.checked) / max(self.files_per_second, 0.001)
+        return max(0, self.tally.to_check - self.checked) / max(self.files_per_second, 0.001)

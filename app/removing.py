@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from domain.files import FileCheck, FileStat, Outcome, Page, Reason
 from domain.keys import path_below_root
 from domain.settings import Settings
 from scheduler.removals import judge_removals
-from store.port import RemovalCandidate, RemoveWrite, RunRecord, SkipWrite, WriteGroup
+from store.port import FailureRecord, RemovalCandidate, RemoveWrite, RunRecord, SkipWrite, WriteGroup
 from store.sqlite import SqliteSnapshot
 from workers.checking import CheckRules, check_page
 from workers.writer.groups import apply_halving, group_of, page_outcome
@@ -42,6 +42,7 @@ class RemovalReport:
     skipped: int = 0  # documents that went because their file can no longer be indexed
     moved: int = 0
     returned: dict[str, int] | None = None  # outcomes of files that were back
+    failures: tuple[FailureRecord, ...] = ()  # of such files
     held: tuple[HeldRemovals, ...] = ()
 
     @property
@@ -70,74 +71,94 @@ def settle_removals(
     *,
     allow_mass: bool,
 ) -> RemovalReport:
-    """Judge and apply the removals of a run, root by root."""
-    candidates = base.state.candidates(run.id)
-    report = RemovalReport()
+    """Judge and apply the removals of a run, root by root; candidates are read in pages, never all at once."""
+    total = RemovalReport()
     for root in roots:
-        prefix = root.scope.prefix
-        own = [candidate for candidate in candidates if candidate.key.startswith(prefix)]
-        if not own and not (root.documents_before and not root.report.ended_well):
-            continue
-        moved = snapshot.moved_keys([c.key for c in own if c.reason is Reason.GONE], run.generation)
+        settlement = _Settlement(base, snapshot, settings, run, root)
         verdict = judge_removals(
-            own,
+            candidates=base.state.candidate_count(run.id, root.scope.prefix),
+            moved=settlement.count_moved(),
             documents_before=root.documents_before,
             files_met=root.tally.met if root.scope.is_full else 1,
-            moved=frozenset(moved),
             walk_ended_well=root.report.ended_well,
             allow_mass=allow_mass,
         )
-        held = report.held
         if verdict.held:
-            held = (
-                *held,
-                HeldRemovals(
-                    root.scope.record.name,
-                    root.scope.record.path,
-                    verdict.held,
-                    root.documents_before,
-                    verdict.cause,
-                ),
+            record = root.scope.record
+            held = HeldRemovals(record.name, record.path, verdict.held, root.documents_before, verdict.cause)
+            total = replace(total, held=(*total.held, held))
+        if verdict.apply != "nothing":
+            total = _sum(total, settlement.apply(only_moved=verdict.apply == "moved"))
+    return total
+
+
+class _Settlement:
+    """The candidates of one root on their way out. A new document stands for one moved one at most."""
+
+    def __init__(
+        self, base: WritableBase, snapshot: SqliteSnapshot, settings: Settings, run: RunRecord, root: "RootRun"
+    ) -> None:
+        self._base = base
+        self._snapshot = snapshot
+        self._settings = settings
+        self._run = run
+        self._root = root
+        self._path = Path(root.scope.record.path)
+
+    def count_moved(self) -> int:
+        return sum(len(moved) for _, moved in self._pages())
+
+    def apply(self, *, only_moved: bool) -> RemovalReport:
+        done = RemovalReport()
+        for page, moved in self._pages():
+            wanted = [
+                candidate
+                for candidate in page
+                if not only_moved or candidate.key in moved or candidate.reason is Reason.FORGOTTEN
+            ]
+            back = [c for c in wanted if c.reason is Reason.GONE and _is_back(self._path, c.key)]
+            going = [candidate for candidate in wanted if candidate not in back]
+            removed, skipped, gone = self._remove(going)
+            done = _sum(done, RemovalReport(removed, skipped, len(gone & moved)))
+            if back:
+                done = _sum(done, self._check_again(back))
+        return done
+
+    def _pages(self) -> Iterator[tuple[Sequence[RemovalCandidate], set[str]]]:
+        """The candidates in key order, each page with those of its keys that have moved."""
+        after, used = "", set[int]()
+        while True:
+            page = self._base.state.candidates(
+                self._run.id, self._root.scope.prefix, after=after, limit=REMOVALS_PER_GROUP
             )
-        done = _apply(base, settings, run, root, verdict.apply)
-        report = RemovalReport(
-            removed=report.removed + done.removed,
-            skipped=report.skipped + done.skipped,
-            moved=report.moved + len(moved.keys() & {candidate.key for candidate in verdict.apply}),
-            returned=_added(report.returned, done.returned),
-            held=held,
-        )
-    return report
+            if not page:
+                return
+            after = page[-1].key
+            keys = [candidate.key for candidate in page if candidate.reason is Reason.GONE]
+            yield page, self._snapshot.moved_keys(keys, self._run.generation, used)
 
+    def _remove(self, going: Sequence[RemovalCandidate]) -> tuple[int, int, set[str]]:
+        """Remove documents in one group; how many went, how many left a reason behind, and their keys."""
+        if not going:
+            return 0, 0, set()
+        now_ns = time.time_ns()
+        writes = [_remove(candidate, self._root.scope.record.name, self._run, now_ns) for candidate in going]
+        answers = [
+            answer
+            for answer in self._base.writer.apply(WriteGroup(removes=writes)).results
+            if answer.verdict == "applied"
+        ]
+        removed = [answer for answer in answers if answer.outcome is Outcome.REMOVED]
+        return len(removed), len(answers) - len(removed), {answer.key for answer in answers}
 
-def _apply(
-    base: WritableBase,
-    settings: Settings,
-    run: RunRecord,
-    root: "RootRun",
-    candidates: Sequence[RemovalCandidate],
-) -> RemovalReport:
-    removed = skipped = 0
-    returned: dict[str, int] = {}
-    root_path = Path(root.scope.record.path)
-    for batch in _batches(candidates):
-        back = [c for c in batch if c.reason is Reason.GONE and _is_back(root_path, c.key)]
-        going = [candidate for candidate in batch if candidate not in back]
-        if going:
-            now_ns = time.time_ns()
-            writes = [_remove(candidate, root.scope.record.name, run, now_ns) for candidate in going]
-            for answer in base.writer.apply(WriteGroup(removes=writes)).results:
-                if answer.verdict == "applied":
-                    removed += answer.outcome is Outcome.REMOVED
-                    skipped += answer.outcome is Outcome.SKIPPED
-        if back:
-            returned = _added(returned, _check_again(base, settings, run, root, back)) or {}
-    return RemovalReport(removed=removed, skipped=skipped, returned=returned)
-
-
-def _batches(candidates: Sequence[RemovalCandidate]) -> Iterator[Sequence[RemovalCandidate]]:
-    for start in range(0, len(candidates), REMOVALS_PER_GROUP):
-        yield candidates[start : start + REMOVALS_PER_GROUP]
+    def _check_again(self, back: Sequence[RemovalCandidate]) -> RemovalReport:
+        """A path that is back is checked, not deleted."""
+        settings, run, name = self._settings, self._run, self._root.scope.record.name
+        rules = CheckRules(self._path, run.generation, settings.max_file_bytes, settings.substring_index)
+        page = check_page(Page(0, name, tuple(FileCheck(c.key) for c in back)), run.id, rules)
+        outcome = page_outcome(page, apply_halving(self._base.writer, group_of([page])))
+        self._base.state.finish_pages(run.id, [outcome])
+        return RemovalReport(returned=outcome.counts, failures=outcome.failures)
 
 
 def _is_back(root: Path, key: str) -> bool:
@@ -148,21 +169,21 @@ def _is_back(root: Path, key: str) -> bool:
 
 def _remove(candidate: RemovalCandidate, root: str, run: RunRecord, now_ns: int) -> RemoveWrite:
     skip = None
-    if candidate.reason is not Reason.GONE:
+    if candidate.reason not in (Reason.GONE, Reason.FORGOTTEN):
         stat = candidate.stat or _NO_STAT
         skip = SkipWrite(candidate.key, root, candidate.reason, stat, now_ns, now_ns, run.generation)
     return RemoveWrite(candidate.key, now_ns, run.generation, skip)
 
 
-def _check_again(
-    base: WritableBase, settings: Settings, run: RunRecord, root: "RootRun", back: Sequence[RemovalCandidate]
-) -> dict[str, int]:
-    """A path that is back is checked, not deleted."""
-    rules = CheckRules(Path(root.scope.record.path), run.generation, settings.max_file_bytes, settings.substring_index)
-    page = check_page(Page(0, root.scope.record.name, tuple(FileCheck(c.key) for c in back)), run.id, rules)
-    outcome = page_outcome(page, apply_halving(base.writer, group_of([page])))
-    base.state.finish_pages(run.id, [outcome])
-    return outcome.counts
+def _sum(first: RemovalReport, second: RemovalReport) -> RemovalReport:
+    return RemovalReport(
+        removed=first.removed + second.removed,
+        skipped=first.skipped + second.skipped,
+        moved=first.moved + second.moved,
+        returned=_added(first.returned, second.returned),
+        failures=(*first.failures, *second.failures),
+        held=(*first.held, *second.held),
+    )
 
 
 def _added(first: dict[str, int] | None, second: dict[str, int] | None) -> dict[str, int] | None:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from app.places import is_folder
 from domain.errors import UsageError
-from domain.keys import unique_name
+from domain.keys import printable, unique_name
 from domain.settings import RootSettings, Settings
 from store.port import RootRecord
 
@@ -22,9 +23,14 @@ class RootScope:
     is_gone: bool = False  # the named path is not there any more: what is stored of it may go
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the run walks all of the root's folder."""
+        return not self.start and not self.files
+
+    @property
     def is_full(self) -> bool:
         """Whether the run sees all of the root, so that absence means removal (S0-31)."""
-        return not self.start and (not self.files or self.files == self.record.single_files)
+        return self.is_whole or (not self.start and self.files == self.record.single_files)
 
     @property
     def prefix(self) -> str:
@@ -47,7 +53,7 @@ def scopes_of_run(
         return _in_key_order([_whole(root, root_settings) for root, root_settings in known])
     scopes: list[RootScope] = []
     for path in paths:
-        scope = _scope_of(path, settings, [*known, *((s.record, s.settings) for s in scopes)])
+        scope = _scope_of(path, settings, [*((s.record, s.settings) for s in scopes), *known])
         scopes = _merged(scopes, scope)
     _refuse_overlaps([scope.record for scope in scopes], [record for record, _ in known])
     return _in_key_order(scopes)
@@ -72,9 +78,11 @@ def _known_roots(settings: Settings, recorded: Sequence[RootRecord]) -> list[tup
     for root in settings.roots:
         path = os.path.realpath(root.path)
         record = by_path.get(path)
-        if record is None:
+        if record is not None:
+            record = replace(record, single_files=())  # the configuration names the folder
+        else:
             name = unique_name(root.name or Path(path).name, taken)
-            record = RootRecord(name, path)
+            record = RootRecord(name, _utf8(path))
             taken.add(name)
         known.append((record, root))
     return known
@@ -92,7 +100,7 @@ def _scope_of(path: Path, settings: Settings, known: Sequence[tuple[RootRecord, 
             f"{path} is outside every root of the configuration",
             hint="add it to `paths` in the configuration, or leave it out",
         )
-    if not os.path.lexists(absolute):
+    if _is_gone(Path(absolute)):
         raise UsageError(f"there is no file or folder {path}", hint="check the path")
     return _new_root(absolute, settings, known)
 
@@ -100,20 +108,39 @@ def _scope_of(path: Path, settings: Settings, known: Sequence[tuple[RootRecord, 
 def _scope_inside(absolute: str, relative: str, record: RootRecord, settings: RootSettings) -> RootScope:
     if not relative:  # naming a root whose single files were indexed before makes it a whole one
         return RootScope(replace(record, single_files=()), settings)
-    if Path(absolute).is_dir() and not Path(absolute).is_symlink():
-        return RootScope(record, settings, start=f"{relative}/")
-    return RootScope(record, settings, files=(relative,), is_gone=not os.path.lexists(absolute))
+    path = Path(absolute)
+    if is_folder(path) and not path.is_symlink():
+        return RootScope(record, settings, start=f"{_utf8(relative)}/")
+    return RootScope(record, settings, files=(relative,), is_gone=_is_gone(path) and is_folder(Path(record.path)))
+
+
+def _is_gone(path: Path) -> bool:
+    """Whether there is nothing; what may not be looked at is there."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _utf8(path: str) -> str:
+    """A path that the index can hold. Raises UsageError for one with bytes that are no UTF-8."""
+    if printable(path) != path:
+        raise UsageError(f"the name of {printable(path)} is no UTF-8", hint="rename it, or name another folder")
+    return path
 
 
 def _new_root(
     absolute: str, settings: Settings, known: Sequence[tuple[RootRecord, RootSettings]]
 ) -> RootScope:
     """A folder becomes a root; a file registers its folder, with itself as the only include (R20)."""
-    path = Path(absolute)
-    is_folder = path.is_dir() and not path.is_symlink()
-    folder = path if is_folder else path.parent
+    path = Path(_utf8(absolute))
+    is_whole = is_folder(path) and not path.is_symlink()
+    folder = path if is_whole else path.parent
     _refuse_unsafe_root(folder, settings)
-    single = () if is_folder else (path.name,)
+    single = () if is_whole else (path.name,)
     taken = {record.name for record, _ in known}
     for record, root_settings in known:
         if record.path == str(folder):  # more single files of a folder that has some
@@ -155,9 +182,9 @@ def _merged(scopes: list[RootScope], scope: RootScope) -> list[RootScope]:
     """Add a scope; named files of one root are one scope, and a whole root swallows its parts."""
     same = [other for other in scopes if other.record.name == scope.record.name]
     others = [other for other in scopes if other.record.name != scope.record.name]
-    if any(other.is_full for other in same) and not scope.files:
+    if any(other.is_whole for other in same):
         return scopes
-    if scope.is_full and not scope.files:
+    if scope.is_whole:
         return [*others, scope]
     if scope.files and not scope.is_gone:
         for other in same:
@@ -171,7 +198,7 @@ def _merged(scopes: list[RootScope], scope: RootScope) -> list[RootScope]:
 def _resolved(path: Path) -> str:
     """The path with links in its folders resolved, its last part as it is: a link itself is looked at, not followed,
     unless it is a folder named on purpose."""
-    if path.is_dir():
+    if is_folder(path):
         return os.path.realpath(path)
     return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118
 

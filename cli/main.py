@@ -1,11 +1,12 @@
 """The command line's entry: options before the verb, the quick way to the hot verbs, and the last word on errors."""
 
+import errno
 import sys
 from collections.abc import Sequence
 
 from cli import terminal
 from cli.arguments import before_words, wants_help
-from domain.errors import KnowledgeError, UsageError
+from domain.errors import DiskFullError, KnowledgeError, UsageError
 
 INTERRUPTED = 130
 
@@ -72,6 +73,8 @@ def _verb_first(arguments: list[str]) -> list[str]:
         config, arguments = arguments[:1], arguments[1:]
     if not arguments or arguments[0] == "--json":
         arguments = ["status", *arguments]
+    elif arguments == ["config"]:
+        arguments = ["config", "--help"]
     verb_words = 2 if arguments[0] == "config" else 1
     return [*arguments[:verb_words], *config, *arguments[verb_words:]]
 
@@ -96,6 +99,8 @@ def _told(error: Exception) -> KnowledgeError | None:
     """An error in our own words, where it is one of ours or of the parser's."""
     if isinstance(error, KnowledgeError):
         return error
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return DiskFullError("no space left to write to", hint="free some space, then run the command again")
     if "typer" not in sys.modules:
         return None
     import typer

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     UNEXPECTED = "unexpected"
     DIRECTORY_UNREADABLE = "directory_unreadable"
     GONE = "gone"
+    FORGOTTEN = "forgotten"  # a skipped file that is gone: nothing is lost with it
 
 
 # a skip for one of these reasons is decided by the walk, which sees it again at no cost

@@ -103,8 +103,11 @@ def _only_walked(file: WalkedFile, tally: PlanTally) -> Iterator[Planned]:
 
 def _only_stored(known: StoredFile, tally: PlanTally) -> Iterator[Planned]:
     """A stored key that the walk did not meet; a skipped file that is gone is forgotten the same way."""
-    tally.candidates += not known.reason
-    yield RemovalCandidate(known.key, Reason.GONE)
+    if known.reason:
+        yield RemovalCandidate(known.key, Reason.FORGOTTEN)
+    else:
+        tally.candidates += 1
+        yield RemovalCandidate(known.key, Reason.GONE)
 
 
 def _both(file: WalkedFile, known: StoredFile, policy: PlanPolicy, tally: PlanTally) -> Iterator[Planned]:

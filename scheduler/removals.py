@@ -1,9 +1,7 @@
 """The guard over removals (R34): which stored documents a run may remove, and which it must hold. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-from store.port import RemovalCandidate
+from typing import Literal
 
 HELD_ABOVE_SHARE = 0.20
 HELD_ABOVE_COUNT = 50
@@ -13,35 +11,34 @@ HELD_ABOVE_COUNT = 50
 class RemovalVerdict:
     """What becomes of a root's candidates; `cause` is a stable code, "" where nothing is held."""
 
-    apply: tuple[RemovalCandidate, ...]
+    apply: Literal["all", "moved", "nothing"]
     held: int
     cause: str
 
 
 def judge_removals(
-    candidates: Sequence[RemovalCandidate],
     *,
+    candidates: int,
+    moved: int,
     documents_before: int,
     files_met: int,
-    moved: frozenset[str],
     walk_ended_well: bool,
     allow_mass: bool,
 ) -> RemovalVerdict:
     """Judge one root's candidates after its adds and updates are committed.
 
-    Nothing goes when a part of the root could not be read, or when it shows no file at all (S0-32, P8); more than
-    50 documents and more than a fifth of the root are held. A document whose content was met at another path is
-    moved, not lost: it does not count.
+    `candidates` counts stored documents whose file was not met or can no longer be indexed, `moved` those of them
+    whose content was met at another path. Nothing goes when a part of the root could not be read, or when it shows
+    no file at all (S0-32, P8); more than 50 documents and more than a fifth of the root are held. A moved document
+    is not lost: it does not count, and always goes.
     """
     if not candidates:
-        return RemovalVerdict((), 0, "")
+        return RemovalVerdict("all", 0, "")
     if not walk_ended_well:
-        return RemovalVerdict((), len(candidates), "source_unreadable")
+        return RemovalVerdict("nothing", candidates, "source_unreadable")
     if files_met == 0 and documents_before > 0:
-        return RemovalVerdict((), len(candidates), "source_empty")
-    lost = sum(candidate.key not in moved for candidate in candidates)
-    is_mass = lost > HELD_ABOVE_COUNT and lost > documents_before * HELD_ABOVE_SHARE
-    if is_mass and not allow_mass:
-        kept = tuple(candidate for candidate in candidates if candidate.key in moved)
-        return RemovalVerdict(kept, len(candidates) - len(kept), "removals_held")
-    return RemovalVerdict(tuple(candidates), 0, "")
+        return RemovalVerdict("nothing", candidates, "source_empty")
+    lost = candidates - moved
+    if lost > HELD_ABOVE_COUNT and lost > documents_before * HELD_ABOVE_SHARE and not allow_mass:
+        return RemovalVerdict("moved", lost, "removals_held")
+    return RemovalVerdict("all", 0, "")

@@ -5,7 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from domain.errors import DiskFullError, FormatError, IntegrityError, KnowledgeError, LockedError, StorageError
+from domain.errors import (
+    DiskFullError,
+    FormatError,
+    IntegrityError,
+    KnowledgeError,
+    LockedError,
+    NotBuiltError,
+    StorageError,
+)
 from store import driver, files
 
 if TYPE_CHECKING:
@@ -17,6 +25,8 @@ PAGE_BYTES = 8192  # measured: a tenth less work than 4096 for the full-text tab
 BUSY_TIMEOUT_S = 5.0
 WRITER_CACHE_KIB = 32 * 1024
 READER_CACHE_KIB = 16 * 1024
+# SQLITE_READONLY_ROLLBACK: a rollback journal, which these files have only while they are made, awaits a writer
+READONLY_ROLLBACK = 776
 CHECKPOINT_PAGES = 2048  # 16 MiB of WAL before the writer checkpoints
 
 
@@ -29,6 +39,10 @@ class RowRefusedError(KnowledgeError):
 def translate(error: Exception, path: Path) -> KnowledgeError:
     """SQLite's error as ours, by its code, never by its text."""
     code = getattr(error, "sqlite_errorcode", None)
+    if code == READONLY_ROLLBACK:
+        return NotBuiltError(
+            f"making {path} was cut short before it held anything", hint="run `knowledge index YOUR_FOLDER` again"
+        )
     primary = code & 0xFF if isinstance(code, int) else None
     match primary:
         case 13:  # SQLITE_FULL

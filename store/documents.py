@@ -91,14 +91,15 @@ class SqliteStoreWriter:
         connection = self._connection
         fences = _read_fences(connection, group)
         decided = _Decided.of(group, fences)
-        gone = [fences[key].document_id for key in decided.replaced_keys if key in fences]
-        delete_documents(connection, sorted(document_id for document_id in gone if document_id))
+        replaced = [fences[key].document_id for key in decided.replaced_keys if key in fences]
+        gone = sorted(document_id for document_id in replaced if document_id)
+        delete_documents(connection, gone)
         chunks_written = _insert_documents(connection, decided.documents, fences)
         _write_rechecks(connection, decided.rechecks)
         _write_skips(connection, decided)
         _write_tombstones(connection, decided.removes)
         self._raise_generation(max(write.generation for write in _every(group)))
-        if decided.documents or decided.removes:
+        if decided.documents or gone:
             return GroupResult(decided.results, bump_commit_seq(connection), chunks_written)
         return GroupResult(decided.results, self._commit_seq(), chunks_written)
 
@@ -151,7 +152,8 @@ class _Decided:
             rechecks=[write for write, answer in rechecks if answer.verdict == "applied"]
             + [write for write, answer in documents if answer.verdict == "unchanged"],
             skips=[write for write, answer in skips if answer.verdict == "applied"],
-            removes=[write for write, answer in removes if answer.verdict == "applied"],
+            # where no document is stored, a skipped file may be: it is forgotten
+            removes=[write for write, answer in removes if answer.verdict != "stale"],
             results=tuple(answer for part in (documents, rechecks, skips, removes) for _, answer in part),
         )
 

@@ -81,9 +81,7 @@ def stored_files(connection: driver.Connection, prefix: str) -> Iterator[StoredF
     while True:
         rows = connection.execute(_SCAN, {"first": first, "end": end, "limit": SCAN_PAGE_ROWS}).fetchall()
         for key, size, mtime, ctime, inode, device, checked, file_hash, reason, warnings in rows:
-            yield StoredFile(
-                key, FileStat(size, mtime, ctime, inode, device), checked, file_hash, reason, warnings
-            )
+            yield StoredFile(key, FileStat(size, mtime, ctime, inode, device), checked, file_hash, reason, warnings)
         if len(rows) < SCAN_PAGE_ROWS:
             return
         first = rows[-1][0] + "\x00"
@@ -150,20 +148,19 @@ def skipped(connection: driver.Connection, prefix: str, limit: int) -> Sequence[
     return [StoredFile(row[0], FileStat(*row[1:6]), row[6], b"", row[7], "[]") for row in rows]
 
 
-def moved_keys(connection: driver.Connection, keys: Sequence[str], generation: int) -> dict[str, str]:
-    """Of these stored keys, those whose content this generation has added at another path: old key -> new key, one
-    new document for each old one (R34)."""
+def moved_keys(connection: driver.Connection, keys: Sequence[str], generation: int, used: set[int]) -> set[str]:
+    """Of these stored keys, those whose content this generation has added at another path, one new document for
+    each old one (R34). `used` holds the new documents that stand for an old one already, and is added to."""
     rows = connection.execute(
-        "SELECT old.key, new.key FROM json_each(?) AS wanted JOIN documents AS old ON old.key = wanted.value"
+        "SELECT old.key, new.id FROM json_each(?) AS wanted JOIN documents AS old ON old.key = wanted.value"
         " JOIN documents AS new ON new.file_hash = old.file_hash"
         " WHERE new.created_generation = ? AND old.created_generation <> new.created_generation"
         " ORDER BY old.key, new.key",
         (json.dumps(list(keys)), generation),
     ).fetchall()
-    pairs: dict[str, str] = {}
-    used: set[str] = set()
+    moved: set[str] = set()
     for old, new in rows:
-        if old not in pairs and new not in used:
-            pairs[old] = new
+        if old not in moved and new not in used:
+            moved.add(old)
             used.add(new)
-    return pairs
+    return moved

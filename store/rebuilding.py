@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from domain.errors import FormatError, IntegrityError, KnowledgeError
+from domain.errors import FormatError, IntegrityError, KnowledgeError, NotBuiltError
 from store import driver, files, format_gate
 from store.connection import immediate, open_reader, open_writer, translated
 from store.documents import bump_commit_seq, insert_full_text
@@ -133,6 +133,8 @@ def condition_of(path: Path) -> Condition:
                 if format_gate.is_foreign(connection):
                     return "foreign"
             format_gate.check(connection, path, base_id=None)
+    except NotBuiltError:  # its making was cut short
+        return "ours"
     except (FormatError, IntegrityError):
         return "broken"
     return "ours"

@@ -127,12 +127,12 @@ class SqliteSnapshot:
         with translated(self._path):
             return lexical.scope_of(self._connection, document_ids)
 
-    def moved_keys(self, keys: Sequence[str], generation: int) -> dict[str, str]:
-        """Old key -> new key of stored documents whose content this generation has added at another path."""
+    def moved_keys(self, keys: Sequence[str], generation: int, used: set[int]) -> set[str]:
+        """Which of these stored keys have moved: their content was added at another path by this generation."""
         if not keys:
-            return {}
+            return set()
         with translated(self._path):
-            return queries.moved_keys(self._connection, keys, generation)
+            return queries.moved_keys(self._connection, keys, generation, used)
 
 
 class SqliteStore:

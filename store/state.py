@@ -24,12 +24,11 @@ from store.port import (
     RunRecord,
     RunState,
 )
+from store.queries import key_range
 from store.state_schema import STEPS
 
 KEPT_RUNS = 30
-_RUN_COLUMNS = (
-    "id, generation, kind, trigger, roots, state, started_ns, ended_ns, counts, cause, is_full, pid"
-)
+_RUN_COLUMNS = "id, generation, kind, trigger, roots, state, started_ns, ended_ns, counts, cause, is_full, pid"
 
 
 class SqliteStateStore:
@@ -67,9 +66,7 @@ class SqliteStateStore:
         )
 
     def mark_full(self, names: Sequence[str], generation: int) -> None:
-        self._write(
-            "UPDATE roots SET last_full_generation = ? WHERE name = ?", [(generation, n) for n in names]
-        )
+        self._write("UPDATE roots SET last_full_generation = ? WHERE name = ?", [(generation, n) for n in names])
 
     def remove_root(self, name: str) -> None:
         self._write("DELETE FROM roots WHERE name = ?", [(name,)])
@@ -179,9 +176,18 @@ class SqliteStateStore:
         with translated(self._path), immediate(self._connection):
             _write_candidates(self._connection, run_id, candidates)
 
-    def candidates(self, run_id: int) -> Sequence[RemovalCandidate]:
+    def candidate_count(self, run_id: int, prefix: str) -> int:
         rows = self._read(
-            "SELECT key, reason, stat FROM removal_candidates WHERE run = ? ORDER BY key", (run_id,)
+            "SELECT count(*) FROM removal_candidates WHERE run = ? AND key >= ? AND key < ? AND reason <> ?",
+            (run_id, *key_range(prefix), Reason.FORGOTTEN.value),
+        )
+        return int(rows[0][0])
+
+    def candidates(self, run_id: int, prefix: str, *, after: str = "", limit: int) -> Sequence[RemovalCandidate]:
+        rows = self._read(
+            "SELECT key, reason, stat FROM removal_candidates"
+            " WHERE run = ? AND key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
+            (run_id, after, *key_range(prefix), limit),
         )
         return [
             RemovalCandidate(key, Reason(reason), FileStat(*json.loads(stat)) if stat else None)
@@ -248,9 +254,7 @@ def _write_failures(connection: driver.Connection, failures: Sequence[FailureRec
     )
 
 
-def _write_candidates(
-    connection: driver.Connection, run_id: int, candidates: Sequence[RemovalCandidate]
-) -> None:
+def _write_candidates(connection: driver.Connection, run_id: int, candidates: Sequence[RemovalCandidate]) -> None:
     connection.executemany(
         "INSERT INTO removal_candidates (run, key, reason, stat) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (run, key) DO UPDATE SET reason = excluded.reason, stat = excluded.stat",

@@ -23,7 +23,9 @@ ROOT_FILES = ("*.md", "*.toml", "*.yaml", "*.yml", "*.lock", "Makefile", "LICENS
 # put together here, so that this file does not hold what it looks for
 TRACES = {
     "a path of a machine": re.compile(
-        r"(?<![\w.~/$}>-])/(?:" + "|".join(("work", "root", "opt", r"home/\w+", r"Users/\w+", "mnt")) + r")(?![\w-])"
+        r"(?<![\w.~/$}>-])/(?:"
+        + "|".join(("work", "root", "opt", r"home/(?!me\b|user\b)\w+", r"Users/\w+", "mnt"))
+        + r")(?![\w-])"
     ),
     "a path out of the checkout": re.compile(r"\.\./" + "shared"),
     "an address of a package registry": re.compile(

@@ -1,4 +1,4 @@
-"""Actions on a store under faults, run as `python -m tests.support.fault.scenarios ACTION MODE EVERY OFFSET`.
+"""Actions on a store under faults, run as `python -m tests.support.fault.scenarios SCENARIO MODE EVERY OFFSET`.
 
 Loaded with the injector. For each chosen call the store is copied afresh, the action runs in a forked child that is
 killed or given an error at that call, and the store is opened and audited in this process. Prints one line of JSON.
@@ -28,6 +28,7 @@ from tests.support.scratch import scratch_directory
 MODES = {"kill": KILL, "half": HALF, "eio": errno.EIO, "enospc": errno.ENOSPC}
 CHANGED = {"a.md": "# Alpha\n\nchanged words\n", "new.md": "# New\n\nnewly written\n", "b.md": TEXTS["b.md"] * 3}
 KILLED = -9
+NO_DATABASE = b"this was a database once. "
 
 
 @dataclass(slots=True)
@@ -44,19 +45,7 @@ def apply_group(settings: Settings, root: Path) -> None:
         index_into(base, settings, root, "docs", sorted({*TEXTS, *CHANGED}))
 
 
-def create(settings: Settings, root: Path) -> None:
-    """The first index, where there was no store."""
-    shutil.rmtree(settings.home)
-    apply_group(settings, root)
-
-
 def reset(settings: Settings, root: Path) -> None:
-    maintenance.reset(settings, force=True)
-
-
-def reset_broken(settings: Settings, root: Path) -> None:
-    """The way through a new file: what lies there is no database."""
-    (settings.home / "knowledge.db").write_bytes(b"this was a database once" * 400)
     maintenance.reset(settings, force=True)
 
 
@@ -64,17 +53,43 @@ def rebuild(settings: Settings, root: Path) -> None:
     maintenance.rebuild(settings)
 
 
-def rebuild_drifted(settings: Settings, root: Path) -> None:
-    drifts.apply_drift(settings.home / "knowledge.db", drifts.zeroed_full_text_page)
-    maintenance.rebuild(settings)
-
-
 def remove(settings: Settings, root: Path) -> None:
     maintenance.remove_paths(settings, root, ["docs/sub/"])
 
 
-ACTIONS: dict[str, Callable[[Settings, Path], None]] = {
-    action.__name__: action for action in (apply_group, create, reset, reset_broken, rebuild, rebuild_drifted, remove)
+def unchanged(home: Path) -> None:
+    """The store as it was built."""
+
+
+def gone(home: Path) -> None:
+    shutil.rmtree(home)
+
+
+def no_database(home: Path) -> None:
+    (home / "knowledge.db").write_bytes(NO_DATABASE * 400)
+
+
+def drifted(home: Path) -> None:
+    drifts.apply_drift(home / "knowledge.db", drifts.zeroed_full_text_page)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is made of the store first, and the action that meets the fault."""
+
+    prepare: Callable[[Path], None]
+    act: Callable[[Settings, Path], None]
+
+
+SCENARIOS = {
+    "apply": Scenario(unchanged, apply_group),
+    "create": Scenario(gone, apply_group),
+    "reset": Scenario(unchanged, reset),
+    "reset_drifted": Scenario(drifted, reset),
+    "reset_no_database": Scenario(no_database, reset),
+    "rebuild": Scenario(unchanged, rebuild),
+    "rebuild_drifted": Scenario(drifted, rebuild),
+    "remove": Scenario(unchanged, remove),
 }
 
 
@@ -95,60 +110,58 @@ def states_of(settings: Settings) -> dict[str, str] | None:
         store.close()
 
 
-def main(action_name: str, mode_name: str, every: int, offset: int) -> Tally:
-    action, tally = ACTIONS[action_name], Tally()
+def main(name: str, mode: str, every: int, offset: int) -> Tally:
+    scenario, tally = SCENARIOS[name], Tally()
     with scratch_directory() as scratch:
         template = build_base(scratch)
         root = scratch / "docs"
         write_files(root, CHANGED)
         settings = settings_of(scratch / "copy" / "home")
-        before = _fresh(template, settings)
-        tally.calls = count_calls(str(settings.home), lambda: action(settings, root))
-        after = states_of(settings)
+        before = states_of(template)
+        _fresh(template, settings, scenario)
+        tally.calls = count_calls(str(settings.home), lambda: scenario.act(settings, root))
+        whole = (before, states_of(settings), *((None, {}) if scenario.act is reset or scenario.prepare is gone else ()))
         for at in range(1 + offset, tally.calls + 1, every):
-            _fresh(template, settings)
+            _fresh(template, settings, scenario)
             status = run_at(
-                str(settings.home), at, MODES[mode_name], lambda: action(settings, root), sticky=mode_name == "enospc"
+                str(settings.home), at, MODES[mode], lambda: scenario.act(settings, root), sticky=mode == "enospc"
             )
             tally.points += 1
             tally.statuses[str(status)] = tally.statuses.get(str(status), 0) + 1
-            tally.problems += [f"{at}: {problem}" for problem in _examine(settings, action_name, (before, after), status)]
-            if action_name != "rebuild":
-                tally.problems += [f"{at}: then {problem}" for problem in _go_on(settings, root)]
+            problems = [] if status in (0, KILLED, 14) else [f"ended with {status}"]
+            problems += _examine(settings, scenario, whole)
+            problems += [f"then {problem}" for problem in _go_on(settings, root, scenario)]
+            tally.problems += [f"{at}: {problem}" for problem in problems]
     return tally
 
 
-def _fresh(template: Settings, settings: Settings) -> dict[str, str] | None:
+def _fresh(template: Settings, settings: Settings, scenario: Scenario) -> None:
     shutil.rmtree(settings.home.parent, ignore_errors=True)
     shutil.copytree(template.home, settings.home)
-    return states_of(settings)
+    scenario.prepare(settings.home)
 
 
-def _examine(
-    settings: Settings, action: str, whole: tuple[dict[str, str] | None, dict[str, str] | None], status: int
-) -> list[str]:
-    """The store is the one from before or the one from after, never between; the child ended as it should."""
-    problems = [] if status in (0, KILLED, 14) else [f"ended with {status}"]
+def _is_no_database(settings: Settings) -> bool:
     path = BaseLayout(settings.home).database
-    if action == "reset_broken" and path.exists() and path.read_bytes()[:4] == b"this":
-        return problems  # not begun yet
-    if action == "rebuild_drifted" and audit(path):
-        return problems  # as it was: what is not mended stays drifted, and the next rebuild mends it
+    return path.exists() and path.read_bytes().startswith(NO_DATABASE)
+
+
+def _examine(settings: Settings, scenario: Scenario, whole: tuple[dict[str, str] | None, ...]) -> list[str]:
+    """The store is the one from before or the one from after, never between."""
+    if scenario.prepare is no_database and _is_no_database(settings):
+        return []  # nothing was done yet
     found = states_of(settings)
-    if found is not None:
-        problems += audit(path)
-    allowed = [*whole, None, {}] if action in ("create", "reset", "reset_broken") else [*whole]
-    if found not in allowed:
+    problems = [] if found is None else audit(BaseLayout(settings.home).database)
+    if scenario.prepare is drifted and found == whole[0] and problems:
+        problems = []  # as it was: drifted still
+    if found not in whole:
         problems.append(f"the store holds {sorted(found or {})}, which is neither the old nor the new state")
     return problems
 
 
-def _go_on(settings: Settings, root: Path) -> list[str]:
-    """The next command works, and leaves a whole store."""
-    if settings.home.exists() and (settings.home / "knowledge.db").exists():
-        if (settings.home / "knowledge.db").read_bytes()[:4] == b"this":
-            return []
-        maintenance.rebuild(settings)
+def _go_on(settings: Settings, root: Path, scenario: Scenario) -> list[str]:
+    """The same command, run again, and the next index leave a whole store."""
+    scenario.act(settings, root)
     apply_group(settings, root)
     found = states_of(settings) or {}
     missing = {f"docs/{name}" for name in {*TEXTS, *CHANGED}} - found.keys()

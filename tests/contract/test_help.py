@@ -1,0 +1,75 @@
+"""`--help`: the verbs of this version and no others, each described, each documented with all its options."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_group
+
+from cli.main import run
+from cli.verbs import VERBS, VerbGroup
+from cli.verbs import app as root_app
+
+REFERENCE = sorted((Path(__file__).parents[2] / "docs").glob("reference*.md"))
+FIRST_PAGE = (
+    "index", "search", "show", "sources", "status", "stats", "config", "verify", "rebuild", "rm", "reset", "doctor",
+)  # fmt: skip
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command with its words: `search`, `config init`."""
+    group = get_group(root_app)
+    assert isinstance(group, VerbGroup)
+    for verb in VERBS:
+        command = group.get_command(None, verb)
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            yield verb, command
+        else:
+            yield from ((f"{verb} {name}", below) for name, below in inner.items())
+
+
+def options(command: Any) -> list[str]:
+    return [written for parameter in command.params for written in parameter.opts if written.startswith("--")]
+
+
+def test_the_first_page_shows_the_twelve_verbs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    page = capsys.readouterr().out
+    assert tuple(VERBS) == FIRST_PAGE
+    for verb, (_, summary) in VERBS.items():
+        assert f"  {verb} " in page
+        assert summary[:40] in page
+
+
+@pytest.mark.parametrize("words", [words for words, _ in commands()])
+def test_every_verb_has_a_page(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words.split(), "--help"]) == 0
+    page = capsys.readouterr().out
+    command = dict(commands())[words]
+    assert f"Usage: knowledge {words}" in page
+    assert command.help
+    for option in options(command):
+        assert option in page
+
+
+@pytest.mark.parametrize("words", [words for words, _ in commands() if words != "config init"])
+def test_every_verb_reads_config_and_those_that_answer_give_json(words: str) -> None:
+    written = options(dict(commands())[words])
+    assert "--config" in written
+    assert "--json" in written or words == "config trust"
+
+
+def test_no_short_options_where_a_query_is_taken() -> None:
+    for words in ("search", "show"):
+        command = dict(commands())[words]
+        assert all(written.startswith("--") for parameter in command.params[1:] for written in parameter.opts)
+
+
+@pytest.mark.parametrize("words", [words for words, _ in commands()])
+def test_every_verb_and_option_is_documented(words: str) -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in REFERENCE)
+    assert f"knowledge {words}" in text
+    for option in options(dict(commands())[words]):
+        assert option in text
