@@ -37,6 +37,8 @@ $(STAMP): moved
 endif
 
 $(STAMP): requirements.lock pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { echo "set-up: there is no $(PYTHON) here: install Python 3.11 or newer," \
+		"or name one with PYTHON=..." >&2; exit 1; }
 	@"$(PYTHON)" scripts/preflight.py
 	@here="$$(pwd -P)"; \
 	if [ "$$(cat $(STAMP) 2>/dev/null || echo "$$here")" != "$$here" ] \
@@ -64,6 +66,7 @@ test: lint
 	$(PY) -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered
 
 bench: setup
+	@test -n "$(CORPUS)" || { echo "name a folder of Markdown: make bench CORPUS=FOLDER" >&2; exit 2; }
 	$(PY) -m bench.run "$(CORPUS)"
 
 lock:

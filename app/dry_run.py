@@ -75,17 +75,21 @@ class Forecast:
 
 
 class _Stored:
-    """What the plan asks of a store, which need not be there yet; counts the documents that it is told of."""
+    """What the plan asks of a store, which need not be there yet; remembers what it was told of."""
 
     def __init__(self, snapshot: Snapshot | None) -> None:
         self._snapshot = snapshot
         self.documents = 0
+        self.skipped_keys: set[str] = set()
 
     def stored_files(self, prefix: str) -> Iterator[StoredFile]:
         if self._snapshot is None:
             return
         for file in self._snapshot.stored_files(prefix):
-            self.documents += not file.reason
+            if file.reason:
+                self.skipped_keys.add(file.key)
+            else:
+                self.documents += 1
             yield file
 
 
@@ -132,17 +136,18 @@ def _count(
         if isinstance(item, RemovalCandidate):
             counted.remove += 1
         else:
-            _count_page(item, counted, extensions)
-    if policy.force:  # known files and new ones look the same in the plan then
-        counted.check = min(counted.add, max(0, stored.documents - counted.remove))
-        counted.add -= counted.check
+            _count_page(item, counted, stored, extensions)
+    if policy.force:  # documents and new files look the same in the plan then
+        documents = min(counted.add, max(0, stored.documents - counted.remove))
+        counted.check += documents
+        counted.add -= documents
     return counted
 
 
-def _count_page(page: Page, counted: _Counted, extensions: Counter[str]) -> None:
+def _count_page(page: Page, counted: _Counted, stored: _Stored, extensions: Counter[str]) -> None:
     for file in page.files:
         extensions[PurePosixPath(file.key).suffix.lower() or NO_EXTENSION] += 1
-        if file.stored_hash:
+        if file.stored_hash or file.key in stored.skipped_keys:
             counted.check += 1
         else:
             counted.add += 1

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.progress import RunProgress
 from app.removing import RemovalReport
 from domain.files import Outcome
 from store.port import PageOutcome, RunRecord, RunState
-from workers.checking import FinishedPage
+
+if TYPE_CHECKING:
+    from workers.checking import FinishedPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Outcomes:
         self.failures: dict[str, FirstFailure] = {}
         self.skips: dict[str, tuple[int, str]] = {}
 
-    def observe(self, page: FinishedPage, outcome: PageOutcome) -> None:
+    def observe(self, page: "FinishedPage", outcome: PageOutcome) -> None:
         for name, count in outcome.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
         for skip in page.skips:

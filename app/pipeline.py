@@ -37,6 +37,7 @@ from workers.writer.jobs import WriterContext, park_payload, write_page
 
 POLL_DELAY_S = 0.02
 WRITE_TIMEOUT_S = 600
+JOBS_END_S = 5  # what a job may take to end when the run is over
 
 Observe = Callable[[FinishedPage, PageOutcome], None]
 
@@ -237,11 +238,18 @@ def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
 
 
 async def _run_worker(worker: Worker) -> None:
-    """Run an arq worker until cancelled; its jobs end first, so that none is left half done in this process."""
+    """Run an arq worker until cancelled. It picks no more jobs then, and those it has are let end: a cancelled one
+    would leave its connection in the middle of an answer."""
+    running = asyncio.create_task(worker.async_run())
     try:
-        await worker.async_run()
+        await asyncio.shield(running)
     finally:
+        worker.allow_pick_jobs = False
+        if not running.done():
+            await asyncio.sleep(POLL_DELAY_S)  # the poll that may be going on
         jobs = list(worker.tasks.values())
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
+        if jobs:
+            await asyncio.wait(jobs, timeout=JOBS_END_S)
+        for task in (*jobs, running):
+            task.cancel()
+        await asyncio.gather(*jobs, running, return_exceptions=True)

@@ -66,14 +66,14 @@ def plan_root(
         files_per_page=settings.queue.files_per_job,
         first_number=first_number,
     )
-    items = 0
-    for items, item in enumerate(pages, start=1):
-        is_out_of_scope = (
-            isinstance(item, RemovalCandidate) and item.reason in (Reason.GONE, Reason.FORGOTTEN) and not (scope.is_full or scope.is_gone)
-        )
-        if not is_out_of_scope:  # a path below a root removes nothing but a named path that is gone (R29)
+    removes_absent = scope.is_full or scope.is_gone  # a path below a root removes nothing but itself, gone (R29)
+    is_empty = True
+    for item in pages:
+        is_empty = False
+        is_absent = isinstance(item, RemovalCandidate) and item.reason in (Reason.GONE, Reason.FORGOTTEN)
+        if removes_absent or not is_absent:
             yield item
-    if scope.is_gone and not items:
+    if scope.is_gone and is_empty:
         root.report.notes.append(f"{scope.prefix}{printable(scope.files[0])}: no such path, here or in the index")
 
 

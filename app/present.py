@@ -151,7 +151,7 @@ def ago(time_ns: int | None, now_ns: int) -> str:
 
 def duration(seconds: float) -> str:
     """The two largest units that matter: `0.42 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `3 days`."""
-    if seconds < 10:
+    if seconds < 10 and seconds != int(seconds):
         return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < 60:

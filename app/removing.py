@@ -4,20 +4,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from app.planning import RootRun, walk_rules
 from app.wiring import WritableBase
 from domain.files import FileCheck, FileStat, Outcome, Page, Reason
 from domain.keys import path_below_root
 from domain.settings import Settings
 from scheduler.removals import judge_removals
-from store.port import FailureRecord, RemovalCandidate, RemoveWrite, RunRecord, SkipWrite, WriteGroup
+from scheduler.walk import WalkReport, walk_files
+from store.port import FailureRecord, RemovalCandidate, RemoveWrite, RunRecord, SkipWrite, Visibility, WriteGroup
 from store.sqlite import SqliteSnapshot
-from workers.checking import CheckRules, check_page
-from workers.writer.groups import apply_halving, group_of, page_outcome
-
-if TYPE_CHECKING:
-    from app.planning import RootRun
 
 REMOVALS_PER_GROUP = 200
 _NO_STAT = FileStat(0, 0, 0, 0, 0)
@@ -67,7 +63,7 @@ def settle_removals(
     snapshot: SqliteSnapshot,
     settings: Settings,
     run: RunRecord,
-    roots: "Sequence[RootRun]",
+    roots: Sequence[RootRun],
     *,
     allow_mass: bool,
 ) -> RemovalReport:
@@ -79,9 +75,9 @@ def settle_removals(
             candidates=base.state.candidate_count(run.id, root.scope.prefix),
             moved=settlement.count_moved(),
             documents_before=root.documents_before,
-            files_met=root.tally.met if root.scope.is_full else 1,
+            files_met=root.tally.met if root.scope.is_full and not root.scope.is_gone else 1,
             walk_ended_well=root.report.ended_well,
-            allow_mass=allow_mass,
+            allow_mass=allow_mass or not root.scope.settings.held_removals,
         )
         if verdict.held:
             record = root.scope.record
@@ -96,7 +92,7 @@ class _Settlement:
     """The candidates of one root on their way out. A new document stands for one moved one at most."""
 
     def __init__(
-        self, base: WritableBase, snapshot: SqliteSnapshot, settings: Settings, run: RunRecord, root: "RootRun"
+        self, base: WritableBase, snapshot: SqliteSnapshot, settings: Settings, run: RunRecord, root: RootRun
     ) -> None:
         self._base = base
         self._snapshot = snapshot
@@ -116,12 +112,12 @@ class _Settlement:
                 for candidate in page
                 if not only_moved or candidate.key in moved or candidate.reason is Reason.FORGOTTEN
             ]
-            back = [c for c in wanted if c.reason is Reason.GONE and _is_back(self._path, c.key)]
-            going = [candidate for candidate in wanted if candidate not in back]
+            back = self._back_again([c.key for c in wanted if c.reason is Reason.GONE])
+            going = [candidate for candidate in wanted if candidate.key not in back]
             removed, skipped, gone = self._remove(going)
             done = _sum(done, RemovalReport(removed, skipped, len(gone & moved)))
             if back:
-                done = _sum(done, self._check_again(back))
+                done = _sum(done, self._check_again(sorted(back)))
         return done
 
     def _pages(self) -> Iterator[tuple[Sequence[RemovalCandidate], set[str]]]:
@@ -151,20 +147,26 @@ class _Settlement:
         removed = [answer for answer in answers if answer.outcome is Outcome.REMOVED]
         return len(removed), len(answers) - len(removed), {answer.key for answer in answers}
 
-    def _check_again(self, back: Sequence[RemovalCandidate]) -> RemovalReport:
+    def _back_again(self, keys: Sequence[str]) -> frozenset[str]:
+        """Those that the walk did not meet and would meet now; all of them where that cannot be seen."""
+        look = WalkReport()
+        rules = walk_rules(self._settings, self._root.scope)
+        met = list(walk_files(rules, look, tuple(path_below_root(key) for key in keys)))
+        return frozenset(keys) if look.problems else frozenset(file.key for file in met if file.skip is None)
+
+    def _check_again(self, keys: Sequence[str]) -> RemovalReport:
         """A path that is back is checked, not deleted."""
+        from workers.checking import CheckRules, check_page  # what cuts texts: no other removal needs it
+        from workers.writer.groups import apply_halving, group_of, page_outcome
+
         settings, run, name = self._settings, self._run, self._root.scope.record.name
         rules = CheckRules(self._path, run.generation, settings.max_file_bytes, settings.substring_index)
-        page = check_page(Page(0, name, tuple(FileCheck(c.key) for c in back)), run.id, rules)
+        known = {key: self._snapshot.document(key, visibility=Visibility.everything()) for key in keys}
+        files = tuple(FileCheck(key, stored.file_hash if stored else b"") for key, stored in known.items())
+        page = check_page(Page(0, name, files), run.id, rules)
         outcome = page_outcome(page, apply_halving(self._base.writer, group_of([page])))
         self._base.state.finish_pages(run.id, [outcome])
         return RemovalReport(returned=outcome.counts, failures=outcome.failures)
-
-
-def _is_back(root: Path, key: str) -> bool:
-    """Whether a file that the walk did not meet is there now."""
-    path = root / path_below_root(key)
-    return path.is_file() and not path.is_symlink()
 
 
 def _remove(candidate: RemovalCandidate, root: str, run: RunRecord, now_ns: int) -> RemoveWrite:

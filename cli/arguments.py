@@ -28,6 +28,10 @@ class Flag(NamedTuple):
         return self.name.lstrip("-").replace("-", "_")
 
 
+JSON_FLAG = Flag("--json", bool, "Print JSON.")
+CONFIG_FLAG = Flag("--config", str, "The configuration; default: the nearest one.", "PATH")
+
+
 class Arguments(NamedTuple):
     """What was written: `words` is all that is no option."""
 
@@ -41,6 +45,13 @@ class Arguments(NamedTuple):
         value = self.values[key]
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
+    def amount(self, key: str) -> int:
+        """A number from 0 up; 0 where none is given."""
+        value = self.number(key) or 0
+        if value < 0:
+            raise UsageError(f"--{key} takes a number from 0 up, not {value}")
+        return value
+
     def text(self, key: str) -> str | None:
         value = self.values[key]
         return value if isinstance(value, str) else None
@@ -52,13 +63,26 @@ class TableVerb(NamedTuple):
     name: str
     help: str
     flags: tuple[Flag, ...]
-    words_metavar: str
-    words_help: str
-    unknown_are_words: bool  # an unknown option is a part of the query, not a mistake
     call: Callable[[Arguments], int]  # returns the exit status
+    words_metavar: str = ""  # "": the verb takes none
+    words_help: str = ""
+    least_words: int = 0
+    most_words: int | None = 0  # None: any number
+    unknown_are_words: bool = False  # an unknown option is a part of the query, not a mistake
 
     def run(self, arguments: Sequence[str]) -> int:
-        return self.call(read(self.flags, arguments, unknown_are_words=self.unknown_are_words))
+        """Read the arguments and do it. Raises UsageError, and what the verb raises."""
+        return self.take(read(self.flags, arguments, unknown_are_words=self.unknown_are_words))
+
+    def take(self, arguments: Arguments) -> int:
+        words = arguments.words
+        if len(words) < self.least_words:
+            raise UsageError(f"{self.words_metavar} is missing", hint=f"`knowledge {self.name} --help` says more")
+        if self.most_words is not None and len(words) > self.most_words:
+            raise UsageError(
+                f"{words[self.most_words]!r} is one word too many", hint=f"`knowledge {self.name} --help` says more"
+            )
+        return self.call(arguments)
 
 
 def before_words(arguments: Sequence[str]) -> Sequence[str]:
@@ -124,7 +148,7 @@ def signature(verb: TableVerb) -> "inspect.Signature":
         )
         for flag in verb.flags
     ]
-    return inspect.Signature([words, *options])
+    return inspect.Signature([words, *options] if verb.words_metavar else options)
 
 
 def _unknown(argument: str, known: dict[str, Flag]) -> UsageError:

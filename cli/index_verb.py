@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from app.present import json_text
 from cli import terminal
-from cli.arguments import Arguments, Flag, TableVerb
+from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, tell_notes, working_directory
-from domain.errors import UsageError
 
 if TYPE_CHECKING:
     from app.config import Loaded
@@ -25,8 +24,8 @@ FLAGS = (
     Flag("--queue", str, "A Redis or Valkey to queue over; default: the bundled one.", "URL"),
     Flag("--workers", int, "Worker processes; default: by the size of the run.", "N"),
     Flag("--quiet", bool, "No progress; the summary only where something is wrong."),
-    Flag("--json", bool, "Print JSON."),
-    Flag("--config", str, "The configuration; default: the nearest one.", "PATH"),
+    JSON_FLAG,
+    CONFIG_FLAG,
 )
 HELP = """Index folders or files, or bring the index up to date.
 
@@ -37,9 +36,7 @@ Without PATHS every known root is brought up to date. Documents are indexed in p
 def call(arguments: Arguments) -> int:
     from app.indexing import IndexRequest
 
-    workers = arguments.number("workers")
-    if workers is not None and workers < 0:
-        raise UsageError(f"--workers takes a number from 0 up, not {workers}")
+    workers = arguments.amount("workers") if arguments.number("workers") is not None else None
     loaded = chosen(arguments.text("config"), absent_roots="refuse")
     request = IndexRequest(
         paths=_absolute(arguments.words),
@@ -108,6 +105,9 @@ def terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-VERB = TableVerb(
-    "index", HELP, FLAGS, "PATHS", "Folders or files; default: every root.", unknown_are_words=False, call=call
-)
+TABLE_VERBS = (
+    TableVerb(
+        "index", HELP, FLAGS, call, words_metavar="PATHS", words_help="Folders or files; default: every root.",
+        most_words=None,
+    ),
+)  # fmt: skip

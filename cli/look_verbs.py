@@ -2,9 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from app.present import json_text
 from app.present_base import (
@@ -19,32 +17,29 @@ from app.present_base import (
 )
 from app.status import base_status
 from cli import terminal
+from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
-from cli.verbs import ConfigOption, JsonOption, verb_app
 from domain.errors import NotBuiltError, UsageError
 from store.port import StoredDocument, Visibility
 
 if TYPE_CHECKING:
     from app.wiring import ReadableBase
 
-app = verb_app()
 _PAGE = 1000  # documents that are listed at a time
 
 
-@app.command("status")
-def status_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int:
-    """One screen: which index, how complete, how old, what runs, what failed."""
-    loaded = chosen(config)
+def call_status(arguments: Arguments) -> int:
+    loaded = chosen(arguments.text("config"))
     try:
         with opened(loaded) as base:
             status = base_status(base, loaded.settings)
     except NotBuiltError as error:
-        if not as_json:
+        if not arguments.flag("json"):
             raise
         terminal.write_json(json_text(not_built_status_json(error, loaded.located, loaded.settings)))
         return error.exit_status
     now_ns = time.time_ns()
-    if as_json:
+    if arguments.flag("json"):
         terminal.write_json(json_text(status_json(status, loaded.located, loaded.settings, now_ns)))
     else:
         terminal.write(status_text(status, loaded.located, loaded.settings, now_ns))
@@ -52,35 +47,27 @@ def status_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int
     return 0
 
 
-@app.command("stats")
-def stats_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int:
-    """Numbers and sizes of the index."""
-    loaded = chosen(config)
+def call_stats(arguments: Arguments) -> int:
+    loaded = chosen(arguments.text("config"))
     with opened(loaded) as base:
         status = base_status(base, loaded.settings)
-    if as_json:
+    if arguments.flag("json"):
         terminal.write_json(json_text(stats_json(status)))
     else:
         terminal.write(stats_text(status, loaded.located, loaded.settings, time.time_ns()))
     return 0
 
 
-@app.command("sources")
-def sources_verb(
-    every: Annotated[bool, typer.Option("--all", help="List every document, as `show` takes it.")] = False,
-    root: Annotated[str, typer.Option("--root", metavar="NAME", help="Only documents of this root.")] = "",
-    as_json: JsonOption = False,
-    config: ConfigOption = None,
-) -> int:
-    """List the indexed folders; with --all or --root, their documents."""
-    loaded = chosen(config)
+def call_sources(arguments: Arguments) -> int:
+    loaded = chosen(arguments.text("config"))
+    root = arguments.text("root") or ""
     with opened(loaded) as base:
         status = base_status(base, loaded.settings)
         if root and root not in (names := [known.name for known in status.roots]):
             raise UsageError(f"there is no root {root!r}", hint=f"there are: {', '.join(names) or 'none'}")
-        wants_documents = every or bool(root)
+        wants_documents = arguments.flag("all") or bool(root)
         prefix = f"{root}/" if root else ""
-        if as_json:
+        if arguments.flag("json"):
             documents = [row for page in _pages(base, prefix) for row in page] if wants_documents else None
             terminal.write_json(json_text(sources_json(status, documents)))
         elif wants_documents:
@@ -97,3 +84,25 @@ def _pages(base: "ReadableBase", prefix: str) -> Iterator[Sequence[StoredDocumen
     while page := reader.documents(prefix, after=after, limit=_PAGE, visibility=Visibility.everything()):
         yield page
         after = page[-1].key
+
+
+TABLE_VERBS = (
+    TableVerb(
+        "status",
+        "One screen: which index, how complete, how old, what runs, what failed.",
+        (JSON_FLAG, CONFIG_FLAG),
+        call_status,
+    ),
+    TableVerb("stats", "Numbers and sizes of the index.", (JSON_FLAG, CONFIG_FLAG), call_stats),
+    TableVerb(
+        "sources",
+        "List the indexed folders; with --all or --root, their documents.",
+        (
+            Flag("--all", bool, "List every document, as `show` takes it."),
+            Flag("--root", str, "Only documents of this root.", "NAME"),
+            JSON_FLAG,
+            CONFIG_FLAG,
+        ),
+        call_sources,
+    ),
+)

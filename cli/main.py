@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cli import terminal
 from cli.arguments import before_words, wants_help
+from cli.quick_verbs import QUICK_VERBS, quick_verb
 from domain.errors import DiskFullError, KnowledgeError, UsageError
 
 INTERRUPTED = 130
@@ -36,20 +37,14 @@ def run(arguments: Sequence[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     arguments = _verb_first(arguments)
-    match arguments[0]:
-        case "--version":
-            from cli.version import VERSION
+    verb = arguments[0]
+    if verb == "--version":
+        from cli.version import VERSION
 
-            terminal.write(f"knowledge {VERSION}\n")
-            return 0
-        case "search" if not wants_help(arguments):
-            from cli import search_verb
-
-            return search_verb.VERB.run(arguments[1:])
-        case "index" if not wants_help(arguments):
-            from cli import index_verb
-
-            return index_verb.VERB.run(arguments[1:])
+        terminal.write(f"knowledge {VERSION}\n")
+        return 0
+    if verb in QUICK_VERBS and not wants_help(arguments):
+        return quick_verb(verb).run(arguments[1:])
     from cli import verbs
 
     return verbs.run(arguments)

@@ -7,7 +7,7 @@ from app.config import Loaded, process_environ
 from app.present import Json, json_text, utc
 from app.present_search import IndexState, not_built_json, search_json, search_text
 from cli import terminal
-from cli.arguments import Arguments, Flag, TableVerb
+from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
 from domain.errors import NotBuiltError, UsageError
 from retrieval.answer import SearchAnswer, SearchRequest
@@ -25,8 +25,8 @@ FLAGS = (
     Flag("--all-chunks", bool, "Show copies of a text as hits of their own."),
     Flag("--open", int, "Open the file of hit N at its line, with $VISUAL or $EDITOR.", "N"),
     Flag("--exit-code", bool, "End with status 1 when nothing was found."),
-    Flag("--json", bool, "Print JSON."),
-    Flag("--config", str, "The configuration; default: the nearest one.", "PATH"),
+    JSON_FLAG,
+    CONFIG_FLAG,
 )
 HELP = """Search the index; the best hits come first, each with its citation.
 
@@ -132,4 +132,9 @@ def _open(base: "ReadableBase", found: SearchAnswer, number: int) -> int:
     return open_in_editor(paths.get(hit.root, ""), hit.path, hit.start_line)
 
 
-VERB = TableVerb("search", HELP, FLAGS, "WORDS", "What to search for.", unknown_are_words=True, call=call)
+TABLE_VERBS = (
+    TableVerb(
+        "search", HELP, FLAGS, call, words_metavar="WORDS", words_help="What to search for.", most_words=None,
+        unknown_are_words=True,
+    ),
+)  # fmt: skip

@@ -1,38 +1,32 @@
 """`knowledge show`: parses and prints; app.showing looks up."""
 
-from typing import Annotated
-
-import typer
-
 from app.config import process_environ
 from app.present import json_text
 from app.present_documents import chunk_json, chunk_text, document_json, document_on_terminal, exact_chunks
 from app.showing import KnownPlaces, Shown, ShownChunk, ShowRequest, show
 from cli import terminal
+from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, working_directory
-from cli.verbs import ConfigOption, JsonOption, verb_app
 
-app = verb_app()
+FLAGS = (
+    Flag("--before", int, "Chunks before the cited one.", "N"),
+    Flag("--after", int, "Chunks after the cited one.", "N"),
+    Flag("--lines", str, "Only these lines of the document.", "A-B"),
+    Flag("--raw", bool, "The text alone, byte for byte, also to a terminal."),
+    JSON_FLAG,
+    CONFIG_FLAG,
+)
+HELP = """Show a citation (a chunk) or a path (the whole document) as it was indexed.
+
+A document goes to a file or a pipe byte for byte; on a terminal control characters are taken out.
+"""
 
 
-@app.command("show", context_settings={"ignore_unknown_options": True})
-def show_verb(
-    target: Annotated[
-        str, typer.Argument(metavar="CITATION|PATH", help="As search and sources print it, or a path of this machine.")
-    ],
-    before: Annotated[int, typer.Option("--before", metavar="N", min=0, help="Chunks before the cited one.")] = 0,
-    after: Annotated[int, typer.Option("--after", metavar="N", min=0, help="Chunks after the cited one.")] = 0,
-    lines: Annotated[str, typer.Option("--lines", metavar="A-B", help="Only these lines of the document.")] = "",
-    raw: Annotated[bool, typer.Option("--raw", help="The text alone, byte for byte, also to a terminal.")] = False,
-    as_json: JsonOption = False,
-    config: ConfigOption = None,
-) -> int:
-    """Show a citation (a chunk) or a path (the whole document) as it was indexed.
-
-    A document goes to a file or a pipe byte for byte; on a terminal control characters are taken out.
-    """
-    loaded = chosen(config)
-    request = ShowRequest(target, before, after, lines)
+def call(arguments: Arguments) -> int:
+    loaded = chosen(arguments.text("config"))
+    request = ShowRequest(
+        arguments.words[0], arguments.amount("before"), arguments.amount("after"), arguments.text("lines") or ""
+    )
     with opened(loaded) as base:
         places = KnownPlaces(
             records=base.state.roots(),
@@ -42,7 +36,7 @@ def show_verb(
         )
         with base.store.snapshot() as snapshot:
             shown = show(snapshot, request, places)
-    _print(shown, is_raw=raw, as_json=as_json)
+    _print(shown, is_raw=arguments.flag("raw"), as_json=arguments.flag("json"))
     return 0
 
 
@@ -59,3 +53,12 @@ def _print(shown: Shown, *, is_raw: bool, as_json: bool) -> None:
         terminal.write_exactly(shown.text)
     else:
         terminal.write(document_on_terminal(shown))
+
+
+TABLE_VERBS = (
+    TableVerb(
+        "show", HELP, FLAGS, call, words_metavar="CITATION|PATH",
+        words_help="As search and sources print it, or a path of this machine.", least_words=1, most_words=1,
+        unknown_are_words=True,
+    ),
+)  # fmt: skip

@@ -9,16 +9,17 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from cli.quick_verbs import QUICK_VERBS
 from domain.errors import UsageError
 
 # in the order in which a newcomer needs them
 VERBS = {
-    "index": ("cli.table_verbs", "Index folders or files, or bring the index up to date."),
-    "search": ("cli.table_verbs", "Search the index; the best hits come first."),
-    "show": ("cli.show_verb", "Show a citation or a whole document as it was indexed."),
-    "sources": ("cli.look_verbs", "List the indexed folders, and their documents."),
-    "status": ("cli.look_verbs", "One screen: which index, how complete, how old, what failed."),
-    "stats": ("cli.look_verbs", "Numbers and sizes of the index."),
+    "index": ("cli.quick_pages", "Index folders or files, or bring the index up to date."),
+    "search": ("cli.quick_pages", "Search the index; the best hits come first."),
+    "show": ("cli.quick_pages", "Show a citation or a whole document as it was indexed."),
+    "sources": ("cli.quick_pages", "List the indexed folders, and their documents."),
+    "status": ("cli.quick_pages", "One screen: which index, how complete, how old, what failed."),
+    "stats": ("cli.quick_pages", "Numbers and sizes of the index."),
     "config": ("cli.config_verbs", "Write, check, show and trust a configuration."),
     "verify": ("cli.maintain_verbs", "Check that the index is whole."),
     "rebuild": ("cli.maintain_verbs", "Make the full-text tables again from the stored text."),
@@ -39,6 +40,8 @@ class VerbGroup(TyperGroup):
         if cmd_name not in VERBS:
             return None
         module = import_module(VERBS[cmd_name][0])
+        if cmd_name in QUICK_VERBS:
+            return module.typer_command(cmd_name)
         if cmd_name == "config":
             module.config_app.rich_markup_mode = None
             return get_group(module.config_app)

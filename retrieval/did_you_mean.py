@@ -43,6 +43,7 @@ def _nearest(snapshot: SearchSnapshot, term: str) -> tuple[str, ...]:
 def early_edits(word: str) -> Iterator[str]:
     """Words at distance 1 that differ in the first two characters: the look-up by beginning misses those."""
     yield word[1] + word[0] + word[2:]
+    yield word[0] + word[2] + word[1] + word[3:]
     for at in (0, 1):
         yield word[:at] + word[at + 1 :]
         for letter in ascii_lowercase:

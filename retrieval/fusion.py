@@ -5,7 +5,7 @@ Methods", SIGIR 2009: a chunk's score is the sum of 1 / (60 + rank) over the lan
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from retrieval.answer import Lanes
 
@@ -20,22 +20,19 @@ LaneRanks = Mapping[LaneName, Mapping[int, int]]
 """For each lane, the ranks (from 1) of the chunks that it holds."""
 
 
-class Fused(NamedTuple):
-    id: int
-    score: float
-
-
 def rank_lanes(lanes: Mapping[LaneName, Sequence[int]]) -> LaneRanks:
     return {name: {chunk_id: rank for rank, chunk_id in enumerate(ids, 1)} for name, ids in lanes.items()}
 
 
-def fuse(ranks: LaneRanks) -> list[Fused]:
-    """The chunks of all lanes, best first; ties by id, ascending (S0-35)."""
+def fuse(ranks: LaneRanks) -> dict[int, float]:
+    """The chunks of all lanes with their scores, best first; ties by id, ascending (S0-35)."""
     scores: dict[int, float] = {}
     for name in LANE_ORDER:  # sums of floats depend on their order: always this one
         for chunk_id, rank in ranks.get(name, {}).items():
             scores[chunk_id] = scores.get(chunk_id, 0.0) + 1 / (K + rank)
-    return [Fused(chunk_id, score) for chunk_id, score in sorted(scores.items(), key=lambda one: (-one[1], one[0]))]
+    if sum(bool(lane) for lane in ranks.values()) > 1:  # one lane alone is in order
+        scores = dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
+    return scores
 
 
 def lanes_of(ranks: LaneRanks, chunk_id: int) -> Lanes:
@@ -47,6 +44,7 @@ def arrange(
     *,
     quoted: Sequence[Collection[int]],
     rare: Sequence[Sequence[int]],
+    near: Sequence[Sequence[int]] = (),
     without_body: Collection[int],
 ) -> list[int]:
     """The order of hits: quoted literals first, the best places of rare literals next, then as fused.
@@ -56,14 +54,28 @@ def arrange(
     best before any one's second. Chunks without a body come last (R13), unless no hit of a rare literal has
     one.
     """
-    held = {chunk_id: sum(chunk_id in hits for hits in quoted) for chunk_id in fused} if quoted else {}
+    if not (quoted or rare or near or without_body):
+        return list(fused)
     place = {chunk_id: number for number, chunk_id in enumerate(fused)}
-    first = [chunk_id for chunk_id in fused if held.get(chunk_id)]
+    held = {chunk_id: sum(chunk_id in hits for hits in quoted) for chunk_id in fused}
+    first = [chunk_id for chunk_id in fused if held[chunk_id]]
     first.sort(key=lambda chunk_id: (-held[chunk_id], chunk_id in without_body, place[chunk_id]))
     ordered = dict.fromkeys([*first, *_promoted(rare, place, without_body)])
     ordered.update(dict.fromkeys(chunk_id for chunk_id in fused if chunk_id not in without_body))
     ordered.update(dict.fromkeys(fused))
-    return list(ordered)
+    order = list(ordered)
+    for hits in near:
+        _bring_near(order, hits)
+    return order
+
+
+def _bring_near(order: list[int], hits: Sequence[int]) -> None:
+    """The best placed of the hits stands in the first `MAX_PROMOTED`; where none does, at the last of these."""
+    wanted = frozenset(hits)
+    if wanted.isdisjoint(order[:MAX_PROMOTED]):
+        place = next((place for place, chunk_id in enumerate(order) if chunk_id in wanted), None)
+        if place is not None:
+            order.insert(MAX_PROMOTED - 1, order.pop(place))
 
 
 def _promoted(rare: Sequence[Sequence[int]], place: Mapping[int, int], without_body: Collection[int]) -> list[int]:

@@ -8,14 +8,14 @@ from retrieval.answer import MatchedIn, SearchHit, SearchRequest
 from retrieval.fusion import LaneRanks, lanes_of
 from retrieval.matching import Matcher
 from retrieval.snippet import make_snippet
-from store.port import FoundChunk, SearchSnapshot
+from store.port import ChunkSketch, FoundChunk, SearchSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The chunks that may become hits, best first, with what the fusion knows of each."""
 
-    ordered: tuple[FoundChunk, ...]
+    ordered: tuple[ChunkSketch, ...]
     ranks: LaneRanks
     scores: Mapping[int, float]
 
@@ -24,24 +24,27 @@ def make_hits(
     snapshot: SearchSnapshot, request: SearchRequest, candidates: Candidates, matcher: Matcher
 ) -> tuple[SearchHit, ...]:
     """The first of the candidates; chunks with the same body are one, unless all are wanted (R32)."""
-    groups = [[chunk] for chunk in candidates.ordered]
-    if not request.all_chunks:
-        groups = fold_copies(candidates.ordered)
-    groups = groups[: request.effective_top_k]
-    matcher.learn(snapshot, [text for chunk, *_ in groups for text in _searched(chunk)])
-    return tuple(_make_hit(rank, group, candidates, matcher, request.full) for rank, group in enumerate(groups, 1))
+    groups = fold_copies(candidates.ordered, all_chunks=request.all_chunks)[: request.effective_top_k]
+    ids = [chunk_id for group in groups for chunk_id in group]
+    found = {chunk.id: chunk for chunk in snapshot.found_chunks(ids, visibility=request.visibility)}
+    hydrated = [[found[chunk_id] for chunk_id in group if chunk_id in found] for group in groups]
+    present = [group for group in hydrated if group]
+    matcher.learn(snapshot, [text for chunk, *_ in present for text in _searched(chunk)])
+    return tuple(_make_hit(rank, group, candidates, matcher, request.full) for rank, group in enumerate(present, 1))
+
+
+def fold_copies(ordered: Sequence[ChunkSketch], *, all_chunks: bool) -> list[list[int]]:
+    """Ids of chunks with the same body, together, at the place of the first; without a body none is a copy."""
+    if all_chunks:
+        return [[chunk.id] for chunk in ordered]
+    groups: dict[object, list[int]] = {}
+    for chunk in ordered:
+        groups.setdefault(chunk.text_hash if chunk.has_body else chunk.id, []).append(chunk.id)
+    return list(groups.values())
 
 
 def _searched(chunk: FoundChunk) -> tuple[str, str, str]:
     return chunk.body, chunk.heading_path, chunk.names
-
-
-def fold_copies(ordered: Sequence[FoundChunk]) -> list[list[FoundChunk]]:
-    """Chunks with the same body, together, at the place of the first. Chunks without a body are no copies."""
-    groups: dict[object, list[FoundChunk]] = {}
-    for chunk in ordered:
-        groups.setdefault(chunk.text_hash if chunk.body else chunk.id, []).append(chunk)
-    return list(groups.values())
 
 
 def _make_hit(

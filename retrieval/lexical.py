@@ -18,7 +18,6 @@ class WordsLane:
     terms: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     dropped: tuple[DroppedTerm, ...] = ()
-    is_full: bool = False
 
 
 def words_lane(
@@ -46,9 +45,8 @@ def words_lane(
         *(DroppedTerm(term, DropReason.OVER_LIMIT) for term in choice.over_limit),
     ]
     return WordsLane(
-        ids=tuple(chunk.id for chunk in ranked),
+        ids=tuple(ranked),
         terms=(*searched, *common),
         missing=tuple(term for term in dict.fromkeys(indexed) if counts[term] == 0),
         dropped=tuple(dropped),
-        is_full=len(ranked) >= limit,
     )

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.query_text import MAX_LITERALS, Literal, split_words
-from retrieval.statistics import StoreStatistics
+from retrieval.query_text import MAX_LITERALS, Literal, LiteralKind
 from store.port import LiteralHit, Scope, SearchSnapshot, Visibility
 
 MAX_POSTINGS = 50_000  # for all literals of a query together
-MAX_PLAIN_POSTINGS = 1_000  # a plain word with a full stop is looked for only where the word is rare
+SKIP = False
 RARE_HITS = 20  # a literal that so few chunks hold, or fewer, is rare: it names something
 
 
@@ -17,7 +16,7 @@ class FoundLiteral:
     """A literal as it was found: as written, or without what a sentence puts around it."""
 
     text: str
-    quoted: bool
+    kind: LiteralKind
     hits: tuple[LiteralHit, ...]  # exact case first, then best first
     truncated: bool
 
@@ -27,7 +26,7 @@ class FoundLiteral:
 
     @property
     def is_rare(self) -> bool:
-        return not self.quoted and not self.truncated and 0 < len(self.hits) <= RARE_HITS
+        return not self.truncated and 0 < len(self.hits) <= RARE_HITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +36,18 @@ class LiteralLane:
     found: tuple[FoundLiteral, ...] = ()
     truncated: bool = False
 
+    def hits_of(self, kind: LiteralKind, *, rare: bool = False) -> list[list[int]]:
+        """Ids of the hits of each literal of a kind; with `rare`, only of those that few chunks hold."""
+        return [
+            literal.ids for literal in self.found if literal.kind is kind and (literal.is_rare or not rare)
+        ]
+
     @property
     def ids(self) -> list[int]:
         """Chunks with more literals first, then those with more of exact case, then by their best place."""
         held: dict[int, list[int]] = {}
         for literal in self.found:
+            if SKIP and literal.kind is LiteralKind.COMPOUND: continue
             for place, hit in enumerate(literal.hits):
                 count, exact, best = held.get(hit.id, (0, 0, place))
                 held[hit.id] = [count + 1, exact + hit.exact, min(best, place)]
@@ -52,27 +58,23 @@ def literal_lane(
     snapshot: SearchSnapshot,
     literals: Sequence[Literal],
     *,
-    statistics: StoreStatistics,
+    first: Sequence[int],
     limit: int,
     scope: Scope | None,
     visibility: Visibility,
 ) -> LiteralLane:
+    """`first` is the order of the words lane: of the chunks that hold a literal, these stand first. A literal that
+    many chunks hold says nothing of their order, and fusion would forget what the words say."""
     found = []
-    budget = MAX_POSTINGS // max(1, min(len(literals), MAX_LITERALS))
-    for literal in literals[:MAX_LITERALS]:
-        if literal.is_plain_word and not _is_rare_word(snapshot, literal, statistics):
-            continue
+    wanted = [literal for literal in literals if literal.kind is not LiteralKind.WORD]
+    budget = MAX_POSTINGS // max(1, min(len(wanted), MAX_LITERALS))
+    for literal in wanted[:MAX_LITERALS]:
         for text in dict.fromkeys((literal.text, literal.core)):
-            if not text:
-                continue
-            answer = snapshot.find_literal(text, limit=limit, max_postings=budget, scope=scope, visibility=visibility)
-            found.append(FoundLiteral(text, literal.quoted, tuple(answer.hits), answer.truncated))
+            answer = snapshot.find_literal(
+                text, first=first, limit=limit, max_postings=budget, scope=scope, visibility=visibility
+            )
+            found.append(FoundLiteral(text, literal.kind, tuple(answer.hits), answer.truncated))
             if answer.hits:
                 break
-    truncated = len(literals) > MAX_LITERALS or any(literal.truncated for literal in found)
+    truncated = len(wanted) > MAX_LITERALS or any(literal.truncated for literal in found)
     return LiteralLane(tuple(literal for literal in found if literal.hits), truncated)
-
-
-def _is_rare_word(snapshot: SearchSnapshot, literal: Literal, statistics: StoreStatistics) -> bool:
-    counts = statistics.term_counts(snapshot, split_words(literal.text))
-    return 0 < min(counts.values(), default=0) <= MAX_PLAIN_POSTINGS

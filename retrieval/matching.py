@@ -52,6 +52,8 @@ class Matcher:
     def spans(self, text: str) -> list[Span]:
         """Matches in a text that was learnt: by their start, apart, the heavier and longer kept."""
         found = list(self._word_spans(text))
+        if not found and not self.literals and not self.substrings:
+            return found
         for label, pattern in self.literals:
             found += [Span(*hit.span(), label, LITERAL_WEIGHT) for hit in pattern.finditer(text)]
         for piece in self.substrings:

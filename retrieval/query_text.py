@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from domain.errors import UsageError
 from domain.markdown.scripts import is_spaceless
@@ -30,18 +31,22 @@ _CLOSING = ".,;:!?)]}>\"'\u2019\u201d\u2026\u3002\uff0c\uff1f\uff01\u3001"
 _APOSTROPHE = re.compile(r"['\u2019]")
 
 
+class LiteralKind(StrEnum):
+    """How much is meant by a piece's punctuation."""
+
+    QUOTED = "quoted"  # between quotes: everything
+    IDENTIFIER = "identifier"  # `C++`, `foo_bar.baz`, `--dry-run`, `ERR-1042`, an address, a path
+    COMPOUND = "compound"  # `two-dimensional` among other words: words first of all
+    WORD = "word"  # `installed?`, `(it's` among other words: nothing, it is the sentence's
+
+
 @dataclass(frozen=True, slots=True)
 class Literal:
     """Text to be found as it stands."""
 
     text: str
-    core: str  # without what a sentence puts around it; "" where that is one plain word
-    quoted: bool = False
-
-    @property
-    def is_plain_word(self) -> bool:
-        """A word at the end of a sentence or one with an apostrophe: the words lane finds most of it."""
-        return not self.quoted and not self.core
+    core: str  # without what a sentence puts around it
+    kind: LiteralKind = LiteralKind.IDENTIFIER
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,9 @@ def parse_query(text: str) -> Query:
     if not text.isascii():
         _refuse_surrogates(text)
     parts = _Parts()
-    for piece, in_quotes in _pieces(text[:MAX_QUERY_CHARS].replace("\x00", " ")):
-        parts.add(piece, in_quotes)
+    pieces = list(_pieces(text[:MAX_QUERY_CHARS].replace("\x00", " ")))
+    for piece, in_quotes in pieces:
+        parts.add(piece, in_quotes, is_alone=len(pieces) == 1)
     return parts.query(len(text) > MAX_QUERY_CHARS)
 
 
@@ -109,12 +115,16 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
         yield piece, False
 
 
-def _literal(piece: str) -> Literal:
-    inside = piece.lstrip(_OPENING).rstrip(_CLOSING)
-    plain = len(split_words(_APOSTROPHE.sub("", inside))) == 1 and all(
-        is_word_character(character) for character in _APOSTROPHE.sub("", inside)
-    )
-    return Literal(piece, "" if plain else inside)
+def _literal(piece: str, is_alone: bool) -> Literal:
+    """Alone, every piece with punctuation is meant as it stands."""
+    core = piece.lstrip(_OPENING).rstrip(_CLOSING)
+    if is_alone:
+        return Literal(piece, core)
+    parts = _APOSTROPHE.sub("", core).split("-")
+    if all(part.isalpha() for part in parts):
+        return Literal(piece, core, LiteralKind.COMPOUND if len(parts) > 1 else LiteralKind.WORD)
+    is_word = len(parts) == 1 and split_words(parts[0]) == parts
+    return Literal(piece, core, LiteralKind.WORD if is_word else LiteralKind.IDENTIFIER)
 
 
 class _Parts:
@@ -126,15 +136,15 @@ class _Parts:
         self._dropped: dict[str, DroppedTerm] = {}
         self._read = 0
 
-    def add(self, piece: str, in_quotes: bool) -> None:
+    def add(self, piece: str, in_quotes: bool, is_alone: bool) -> None:
         words = split_words(piece)
         if not words:
             self._drop(piece)
             return
         if in_quotes:
-            self._literals.setdefault(piece, Literal(piece, piece, quoted=True))
+            self._literals.setdefault(piece, Literal(piece, piece, LiteralKind.QUOTED))
         elif len(words) > 1 or words[0] != piece:
-            self._literals.setdefault(piece, _literal(piece))
+            self._literals.setdefault(piece, _literal(piece, is_alone))
         for word in words:
             self._add_word(word)
 

@@ -15,7 +15,7 @@ from retrieval.lexical import WordsLane, words_lane
 from retrieval.literal import LiteralLane, literal_lane
 from retrieval.matching import make_matcher
 from retrieval.path_filter import resolve_scope
-from retrieval.query_text import Query, parse_query, split_words
+from retrieval.query_text import LiteralKind, Query, parse_query, split_words
 from retrieval.statistics import StoreStatistics, statistics_of
 from store.port import Scope, SearchSnapshot, StoreIdentity, SubstringFind
 
@@ -94,28 +94,33 @@ def _run_lanes(question: _Question, terms: Sequence[str], limit: int) -> _Found:
     literal = LiteralLane()
     if query.literals:
         literal = literal_lane(
-            snapshot, query.literals, statistics=statistics, limit=limit, scope=scope, visibility=visibility
+            snapshot,
+            query.literals,
+            first=words.ids,
+            limit=limit,
+            scope=scope,
+            visibility=visibility,
         )
     substring = SubstringFind(())
     if query.substrings:
         substring = snapshot.find_substrings(query.substrings, limit=limit, scope=scope, visibility=visibility)
     ranks = rank_lanes({"words": words.ids, "literal": literal.ids, "substring": substring.ids})
     fused = fuse(ranks)
-    chunks = snapshot.found_chunks([chunk_id for chunk_id, _ in fused], visibility=visibility)
+    sketches = {sketch.id: sketch for sketch in snapshot.sketches(list(fused))}
     order = arrange(
-        [chunk.id for chunk in chunks],
-        quoted=[frozenset(found.ids) for found in literal.found if found.quoted],
-        rare=[found.ids for found in literal.found if found.is_rare],
-        without_body=frozenset(chunk.id for chunk in chunks if not chunk.body),
+        list(sketches),
+        quoted=list(map(frozenset, literal.hits_of(LiteralKind.QUOTED))),
+        rare=literal.hits_of(LiteralKind.IDENTIFIER, rare=True),
+        near=literal.hits_of(LiteralKind.COMPOUND, rare=True),
+        without_body=frozenset(sketch.id for sketch in sketches.values() if not sketch.has_body),
     )
-    by_id = {chunk.id: chunk for chunk in chunks}
-    candidates = Candidates(tuple(by_id[chunk_id] for chunk_id in order), ranks, dict(fused))
+    candidates = Candidates(tuple(sketches[chunk_id] for chunk_id in order), ranks, fused)
     is_full = any(len(lane) >= limit for lane in ranks.values())
     return _Found(words, literal, substring, candidates, is_full)
 
 
 def _has_enough(found: _Found, request: SearchRequest) -> bool:
-    bodies = [chunk.text_hash for chunk in found.candidates.ordered if chunk.body]
+    bodies = [chunk.text_hash for chunk in found.candidates.ordered if chunk.has_body]
     return len(bodies if request.all_chunks else set(bodies)) >= request.effective_top_k
 
 

@@ -25,6 +25,8 @@ def choose_terms(terms: Sequence[str], counts: Mapping[str, int], total: int, wa
     BM25 gives a term that is in more than half of the chunks no weight (an idf of 0.000001), so it can be
     left out where the rarer ones are in `wanted` chunks or more between them.
     """
+    if len(terms) <= MAX_TERMS and all(0 < counts[term] * 2 <= total for term in terms):
+        return TermChoice(tuple(terms))
     places = sorted(range(len(terms)), key=lambda place: _rarity(counts[terms[place]], place))
     kept = sorted(places[:MAX_TERMS])
     over_limit = tuple(dict.fromkeys(terms[place] for place in sorted(places[MAX_TERMS:])))

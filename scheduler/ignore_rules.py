@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 IGNORE_FILE_NAME = ".knowledgeignore"
-IGNORE_FILE_CAP_BYTES = 256 * 1024
+IGNORE_FILE_CAP_BYTES = 64 * 1024  # every line of it is asked about every path
 
 Verdict = bool | None
 """True = left out, False = named again by a `!` line, None = no line speaks of it."""
@@ -53,7 +53,7 @@ class IgnoreScope:
 def scope_of_root(include: Sequence[str], exclude: Sequence[str]) -> IgnoreScope:
     """Raises ConfigurationError for a pattern that gitignore syntax does not know."""
     for pattern in (*include, *exclude):
-        if not _is_pattern(pattern):
+        if not _are_patterns([pattern]):
             raise ConfigurationError(
                 f"the pattern {pattern!r} cannot be read", hint="write include and exclude in gitignore syntax"
             )
@@ -73,10 +73,11 @@ def read_ignore_file(directory: Path, report: Callable[[str], None]) -> tuple[st
         report(f"{path}: over {IGNORE_FILE_CAP_BYTES} bytes")
         return ()
     lines = raw.decode("utf-8-sig", "replace").splitlines()
-    for line in lines:
-        if not _is_pattern(line):
-            report(f"{path}: the pattern {line!r} cannot be read")
-    return tuple(line for line in lines if _is_pattern(line))
+    if _are_patterns(lines):
+        return tuple(lines)
+    usable = [line for line in lines if _are_patterns([line])]
+    report(f"{path}: {len(lines) - len(usable)} of its lines cannot be read")
+    return tuple(usable)
 
 
 def _read_regular(path: Path) -> bytes:
@@ -91,9 +92,9 @@ def _read_regular(path: Path) -> bytes:
         os.close(descriptor)
 
 
-def _is_pattern(line: str) -> bool:
+def _are_patterns(lines: Sequence[str]) -> bool:
     try:
-        _spec([line])
+        _spec(lines)
     except (ValueError, re.error):
         return False
     return True

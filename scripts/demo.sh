@@ -12,8 +12,8 @@ unset KNOWLEDGE_CONFIG KNOWLEDGE_DIRECTORY KNOWLEDGE_IDENTITY KNOWLEDGE_PATHS KN
 cd "$work"
 printf '\n$ knowledge index docs/\n'
 "$knowledge" index "$here/docs"
-printf '\n$ knowledge search "how do I leave files out" --top-k 2\n'
-"$knowledge" search "how do I leave files out" --top-k 2
+printf '\n$ knowledge search "move an index to another disk" --top-k 2\n'
+"$knowledge" search "move an index to another disk" --top-k 2
 
 cat <<END
 

@@ -25,8 +25,6 @@ PAGE_BYTES = 8192  # measured: a tenth less work than 4096 for the full-text tab
 BUSY_TIMEOUT_S = 5.0
 WRITER_CACHE_KIB = 32 * 1024
 READER_CACHE_KIB = 16 * 1024
-# SQLITE_READONLY_ROLLBACK: a rollback journal, which these files have only while they are made, awaits a writer
-READONLY_ROLLBACK = 776
 CHECKPOINT_PAGES = 2048  # 16 MiB of WAL before the writer checkpoints
 
 
@@ -39,10 +37,6 @@ class RowRefusedError(KnowledgeError):
 def translate(error: Exception, path: Path) -> KnowledgeError:
     """SQLite's error as ours, by its code, never by its text."""
     code = getattr(error, "sqlite_errorcode", None)
-    if code == READONLY_ROLLBACK:
-        return NotBuiltError(
-            f"making {path} was cut short before it held anything", hint="run `knowledge index YOUR_FOLDER` again"
-        )
     primary = code & 0xFF if isinstance(code, int) else None
     match primary:
         case 13:  # SQLITE_FULL
@@ -54,6 +48,10 @@ def translate(error: Exception, path: Path) -> KnowledgeError:
             )
         case 5 | 6:  # SQLITE_BUSY, SQLITE_LOCKED
             return LockedError(f"{path} is busy: another process holds it", hint="try again in a moment")
+        case 8 if files.is_being_made(path):  # SQLITE_READONLY: the journal awaits a writer
+            return NotBuiltError(
+                f"making {path} was cut short before it held anything", hint="run `knowledge index YOUR_FOLDER` again"
+            )
         case 8 | 10 | 14:  # SQLITE_READONLY, SQLITE_IOERR, SQLITE_CANTOPEN
             return StorageError(
                 f"cannot read or write {path}: {error}",

@@ -154,13 +154,22 @@ def refuse_unsafe_database(database: Path) -> None:
         refuse_unsafe(path)
 
 
+def rollback_journal(database: Path) -> Path:
+    return database.with_name(f"{database.name}-journal")
+
+
+def is_being_made(database: Path) -> bool:
+    """Whether a rollback journal lies beside a database: these have one only while their first page is laid out."""
+    return os.path.lexists(rollback_journal(database))
+
+
 def remove_database(database: Path) -> None:
     """Remove a database and its sidecars. No connection to it may be open in this process.
 
     The database goes first: a sidecar that is left behind by a crash is dropped by SQLite when it finds an empty
     file, while a database without its WAL would be read in a state that never was.
     """
-    paths = (*sidecars(database), database.with_name(f"{database.name}-journal"))
+    paths = (*sidecars(database), rollback_journal(database))
     for path in paths:
         refuse_unsafe(path)
     for path in paths:

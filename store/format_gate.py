@@ -1,7 +1,7 @@
 """The format gate of knowledge.db: opened as it is, or refused both ways with what to do (R3, S0-57..59, S0-83)."""
 
 import hashlib
-import uuid
+import os
 from functools import cache
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def pin(connection: driver.Connection, *, base_id: str, substring_index: str, ge
     rows = {
         "format_version": str(FORMAT_VERSION),
         "base_id": base_id,
-        "store_uuid": uuid.uuid4().hex,
+        "store_uuid": os.urandom(16).hex(),
         "commit_seq": "0",
         "generation": str(generation),
         "substring_index": substring_index,

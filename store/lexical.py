@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from store import driver
-from store.port import FoundChunk, RankedChunk, Scope, Visibility
+from store.port import ChunkSketch, FoundChunk, Scope, Visibility
 from store.queries import hidden_clause, key_range
 
 WEIGHTS = "1.0, 2.0, 2.0"  # body, heading_path (S0-12), names (R30)
 MAX_RANGES_AS_TERMS = 16  # more are looked up in a set: a chain of comparisons a posting would cost more
 
+_SKETCH = """
+SELECT c.id, c.text_hash, c.body <> '' FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value
+"""
 _FOUND = """
-SELECT c.id, d.key, c.ordinal, c.heading_path, c.body, c.names, c.start_line, c.end_line, c.text_hash,
+SELECT c.id, d.key, c.ordinal, c.heading_path, c.body, c.names, c.start_line, c.end_line,
     d.title, d.root, d.file_hash, d.indexed_ns, d.mtime_ns
 FROM json_each(?) AS wanted JOIN chunks AS c ON c.id = wanted.value JOIN documents AS d ON d.id = c.document
 """
@@ -65,19 +68,24 @@ def rank_words(
     limit: int,
     scope: Scope | None,
     visibility: Visibility,
-) -> list[RankedChunk]:
+) -> list[int]:
     """Chunks with any of the terms: one statement on the stemmed table (R7)."""
     if not terms:
         return []
     clause, parameters = lane_filter(scope, visibility, "rowid")
     rows = connection.execute(
-        f"SELECT rowid, bm25(chunks_fts, {WEIGHTS}) AS b FROM chunks_fts"  # noqa: S608
+        f"SELECT bm25(chunks_fts, {WEIGHTS}) AS b, rowid FROM chunks_fts"  # noqa: S608
         f" WHERE chunks_fts MATCH ?{clause} ORDER BY b LIMIT ?",
         (" OR ".join(map(quoted, terms)), *parameters, limit),
     ).fetchall()
-    ranked = [RankedChunk(chunk_id, score) for chunk_id, score in rows]
-    ranked.sort(key=lambda chunk: (chunk.score, chunk.id))
-    return ranked
+    rows.sort()  # sorted already, but for ties
+    return [row[1] for row in rows]
+
+
+def sketches(connection: driver.Connection, ids: Sequence[int]) -> list[ChunkSketch]:
+    rows = connection.execute(_SKETCH, (json.dumps(ids),)).fetchall()
+    by_id = {row[0]: ChunkSketch._make(row) for row in rows}
+    return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
 
 
 def found_chunks(connection: driver.Connection, ids: Sequence[int], visibility: Visibility) -> list[FoundChunk]:
@@ -85,7 +93,7 @@ def found_chunks(connection: driver.Connection, ids: Sequence[int], visibility: 
     clause, hidden = hidden_clause(visibility, "d.item_id")
     where = f" WHERE 1{clause}" if clause else ""
     rows = connection.execute(f"{_FOUND}{where}", (json.dumps(ids), *hidden)).fetchall()
-    by_id = {row[0]: FoundChunk(*row) for row in rows}
+    by_id = {row[0]: FoundChunk._make(row) for row in rows}
     return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
 
 

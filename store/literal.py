@@ -21,6 +21,7 @@ Row = tuple[int, str, str, str]
 def find_literal(
     connection: driver.Connection,
     literal: str,
+    first: Sequence[int],
     limit: int,
     max_postings: int,
     scope: Scope | None,
@@ -32,7 +33,9 @@ def find_literal(
         candidates.cut_at(max_postings)
     exactness = literal_test(literal)
     hits = _Hits(limit)
-    hits.add(candidates.best(RANKED_FIRST), exactness)
+    hits.add(candidates.among(first), exactness)
+    if not hits.is_full():
+        hits.add(candidates.best(RANKED_FIRST), exactness)
     if not hits.is_full() and (count > RANKED_FIRST or candidates.are_of_one_word):
         hits.add(candidates.in_id_order(), exactness)
     return LiteralFind(hits.sorted(), truncated=count > max_postings)
@@ -119,9 +122,13 @@ class _Candidates:
             f" WHERE chunks_fts MATCH ?{self._clause} ORDER BY b LIMIT ?",
             (*self._parameters, limit),
         ).fetchall()
+        return self.among([row[0] for row in ids])
+
+    def among(self, ids: Sequence[int]) -> Iterator[Row]:
+        """Texts by id, which lie inside the scope already."""
         return self._texts(
             f"SELECT {_TEXTS} FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",  # noqa: S608
-            (json.dumps([row[0] for row in ids]),),
+            (json.dumps(ids),),
         )
 
     def in_id_order(self) -> Iterator[Row]:

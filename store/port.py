@@ -333,13 +333,6 @@ class StateStore(Protocol):
     def close(self) -> None: ...
 
 
-class RankedChunk(NamedTuple):
-    """A chunk in a lane's order: `score` as the index gives it, lower is better."""
-
-    id: int
-    score: float
-
-
 class LiteralHit(NamedTuple):
     id: int
     exact: bool  # the case is the literal's, too
@@ -373,6 +366,14 @@ class Scope:
     ranges: tuple[tuple[int, int], ...]
 
 
+class ChunkSketch(NamedTuple):
+    """What tells copies and chunks without a body before any is hydrated."""
+
+    id: int
+    text_hash: bytes
+    has_body: int
+
+
 class FoundChunk(NamedTuple):
     """A chunk with what a hit shows of its document."""
 
@@ -384,7 +385,6 @@ class FoundChunk(NamedTuple):
     names: str
     start_line: int
     end_line: int
-    text_hash: bytes
     title: str
     root: str
     file_hash: bytes
@@ -421,20 +421,35 @@ class SearchSnapshot(Snapshot, Protocol):
 
     def rank_words(
         self, terms: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
-    ) -> Sequence[RankedChunk]:
-        """Chunks that hold any of the terms, by BM25; a term that stands twice counts twice."""
+    ) -> Sequence[int]:
+        """Ids of chunks that hold any of the terms, by BM25; a term that stands twice counts twice."""
         ...
 
     def find_literal(
-        self, text: str, *, limit: int, max_postings: int, scope: Scope | None, visibility: Visibility
+        self,
+        text: str,
+        *,
+        first: Sequence[int],
+        limit: int,
+        max_postings: int,
+        scope: Scope | None,
+        visibility: Visibility,
     ) -> LiteralFind:
-        """Chunks whose body, breadcrumb or names hold the text; blanks stand for any run of blanks."""
+        """Chunks whose body, breadcrumb or names hold the text; blanks stand for any run of blanks.
+
+        The chunks of `first` (another lane's, inside the scope) are looked at first and stand first, in their
+        order; the others follow by BM25.
+        """
         ...
 
     def find_substrings(
         self, pieces: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
     ) -> SubstringFind:
         """Chunks of the trigram table that hold all pieces, else any."""
+        ...
+
+    def sketches(self, ids: Sequence[int]) -> Sequence[ChunkSketch]:
+        """Of the chunks that are still there, in the order of `ids`."""
         ...
 
     def found_chunks(self, ids: Sequence[int], *, visibility: Visibility) -> Sequence[FoundChunk]:

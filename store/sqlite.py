@@ -11,9 +11,9 @@ from store.analyzer import FOLDED, STEMMED, analyzer
 from store.connection import open_reader, open_writer, translated
 from store.documents import SqliteStoreWriter
 from store.port import (
+    ChunkSketch,
     FoundChunk,
     LiteralFind,
-    RankedChunk,
     Scope,
     StoreCounts,
     StoredChunk,
@@ -99,21 +99,34 @@ class SqliteSnapshot:
 
     def rank_words(
         self, terms: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
-    ) -> Sequence[RankedChunk]:
+    ) -> Sequence[int]:
         with translated(self._path):
             return lexical.rank_words(self._connection, terms, limit, scope, visibility)
 
     def find_literal(
-        self, text: str, *, limit: int, max_postings: int, scope: Scope | None, visibility: Visibility
+        self,
+        text: str,
+        *,
+        first: Sequence[int],
+        limit: int,
+        max_postings: int,
+        scope: Scope | None,
+        visibility: Visibility,
     ) -> LiteralFind:
         with translated(self._path):
-            return literal.find_literal(self._connection, text, limit, max_postings, scope, visibility)
+            return literal.find_literal(
+                self._connection, text, first, limit, max_postings, scope, visibility
+            )
 
     def find_substrings(
         self, pieces: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
     ) -> SubstringFind:
         with translated(self._path):
             return trigram.find_substrings(self._connection, pieces, limit, scope, visibility)
+
+    def sketches(self, ids: Sequence[int]) -> Sequence[ChunkSketch]:
+        with translated(self._path):
+            return lexical.sketches(self._connection, ids)
 
     def found_chunks(self, ids: Sequence[int], *, visibility: Visibility) -> Sequence[FoundChunk]:
         with translated(self._path):

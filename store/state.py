@@ -7,7 +7,6 @@ read.
 import json
 import os
 import time
-import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -233,7 +232,7 @@ class SqliteStateStore:
                 self._connection.execute(f"PRAGMA user_version = {number}")
             self._connection.execute(
                 "INSERT INTO base (id, base_id, created_ns, generation) VALUES (1, ?, ?, 0) ON CONFLICT DO NOTHING",
-                (uuid.uuid4().hex, time.time_ns()),
+                (os.urandom(16).hex(), time.time_ns()),
             )
 
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[Any]:

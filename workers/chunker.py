@@ -115,11 +115,14 @@ class _Cutter:
 
     def _section(self, start: int, stop: int) -> bool:
         """Cut the text below a heading; False where it has none."""
-        found = _BLANK_LINES.match(self.source, start, stop)
-        start = found.end() if found else start
         body = self.source[start:stop].rstrip(LINE_TAIL)
         if not body:
             return False
+        if body[0] in LINE_TAIL:
+            found = _BLANK_LINES.match(body)
+            blank = found.end() if found else 0
+            start += blank
+            body = body[blank:]
         end = start + len(body)
         if len(body) <= TARGET_BYTES and (self.is_ascii or utf8_size(body) <= TARGET_BYTES):
             self._add(start, end)

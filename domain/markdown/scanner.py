@@ -83,10 +83,8 @@ class _Scanner(Containers):
                 following = self._between(following, at, deadline)
             if at < following:
                 continue
-            if match.lastindex:
-                following = self._margin_heading(at, match)
-            else:
-                following = self._margin_fence(at, match)
+            reset = self._margin_heading if match.lastindex else self._margin_fence
+            following = reset(at, match)
             if len(spans) >= next_look:
                 deadline()
                 next_look += LINES_PER_LOOK

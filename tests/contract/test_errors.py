@@ -37,7 +37,8 @@ GOLDEN = {
     "disk_full": (14, 507),
     "queue_unreachable": (16, 503),
     "interrupted": (130, 500),
-    "store_refused": (1, 500),  # told of a file, never of a command
+    "store_refused": (1, 500),  # these two are told of a file, never of a command
+    "scan_too_slow": (1, 500),
 }
 
 

@@ -122,6 +122,29 @@ def test_make_stops_at_what_is_missing(tmp_path: Path) -> None:
     assert not (checkout / ".venv").exists()
 
 
+def test_make_says_when_there_is_no_python() -> None:
+    done = subprocess.run(
+        ["make", "--always-make", "setup", "PYTHON=python-that-is-nowhere"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert done.stderr.startswith("set-up: there is no python-that-is-nowhere here: install Python 3.11 or newer")
+
+
+@pytest.mark.skipif(not (ROOT / ".venv/bin/knowledge").exists(), reason="the environment lies elsewhere")
+def test_the_demo_ends_with_the_command_for_a_folder_of_ones_own() -> None:
+    done = subprocess.run(["sh", "scripts/demo.sh"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shown, _, ending = done.stdout.partition("That index was a throwaway.")
+    assert "$ knowledge index docs/" in shown
+    assert "docs/how-to.md#" in shown
+    assert ".venv/bin/knowledge index ~/notes" in ending
+    assert "export PATH=" in ending
+
+
 def test_the_lock_is_current() -> None:
     pyproject, lock = ((ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "requirements.lock"))
     assert check_lock.problems(pyproject, lock) == []

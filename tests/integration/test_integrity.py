@@ -1,4 +1,4 @@
-"""`verify` tells the truth: it and an independent audit agree on every drift, and rebuild and reset mend them (P13..P15)."""
+"""`verify` and an independent audit agree on every drift; rebuild and reset mend what they name (P13..P15)."""
 
 import os
 import shutil
@@ -137,7 +137,10 @@ def test_what_needs_the_lock_is_not_run_beside_a_writer(copy: Copy) -> None:
     with WriteLock(layout_of(settings).lock, purpose="knowledge index"):
         report = maintenance.verify(settings, deep=True)
     left_out = {result.name for result in report.results if result.state is CheckState.NOT_RUN}
-    assert left_out == {"file_structure", *(f"full_text:{table}" for table in ("chunks_fts", "chunks_fts_exact", "chunks_fts_tri"))}
+    assert left_out == {
+        "file_structure",
+        *(f"full_text:{table}" for table in ("chunks_fts", "chunks_fts_exact", "chunks_fts_tri")),
+    }
     assert report.exit_status == LockedError.exit_status
     assert all(
         f"process {os.getpid()}" in result.detail for result in report.results if result.state is CheckState.NOT_RUN

@@ -87,7 +87,9 @@ def _follows_definition(block: _Block, lines: list[str]) -> bool:
 def test_agrees_with_the_oracle(documents: list[tuple[Path, str]]) -> None:
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    differing, exempt, compared = [], set(), 0
+    differing: list[tuple[str, list[_Block], list[_Block]]] = []
+    exempt: set[str] = set()
+    compared = 0
     for path, text in documents:
         lines = text.split("\n")
         expected = _without_empty_ends(_oracle(parser, text), lines)

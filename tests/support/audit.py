@@ -104,7 +104,9 @@ def _meta(meta: dict[str, str], documents: list[Any]) -> list[str]:
     wanted = {"format_version": r"\d+", "base_id": ".+", "store_uuid": "[0-9a-f]{32}", "commit_seq": r"\d+"}
     wanted |= {"generation": r"\d+", "substring_index": "auto|on|off", "complete_ns": r"\d*"}
     problems = [
-        f"meta: {name}={meta.get(name)!r}" for name, form in wanted.items() if not re.fullmatch(form, meta.get(name, "?!"))
+        f"meta: {name}={meta.get(name)!r}"
+        for name, form in wanted.items()
+        if not re.fullmatch(form, meta.get(name, "?!"))
     ]
     newest = max((row[5] for row in documents), default=0)
     if not problems and newest > int(meta["generation"]):
@@ -125,10 +127,7 @@ def _full_text(connection: Any, table: str, chunks: list[Chunk]) -> list[str]:
         fresh.execute(f"CREATE VIRTUAL TABLE {table} USING fts5(body, heading_path, names, {TOKENIZERS[table]})")
         fresh.executemany(
             f"INSERT INTO {table}(rowid, body, heading_path, names) VALUES (?, ?, ?, ?)",  # noqa: S608
-            [
-                (c.id, *(part.decode("utf-8", "replace") for part in (c.body, c.heading_path, c.names)))
-                for c in wanted
-            ],
+            [(c.id, *(part.decode("utf-8", "replace") for part in (c.body, c.heading_path, c.names))) for c in wanted],
         )
         expected = _entries(fresh, table, "temp")
         expected_sizes = dict(fresh.execute(f"SELECT id, sz FROM {table}_docsize").fetchall())  # noqa: S608

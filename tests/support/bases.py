@@ -16,7 +16,7 @@ TEXTS = {
     "b.md": "# Beta\n\nLazy dogs sleep.\n\n" + "A paragraph of some length about rivers. " * 60 + "\n\nend\n",
     "sub/c.md": "# 東京\n\n東京都は日本の首都である。\n\n## Plain\n\nnothing but ascii\n",
     "sub/d.txt": "only text\r\nwith two lines\r\n\r\nand a second block\r\n",
-    "e.md": "\ufeff# Epsilon\n\nκόσμος and naïve café\n\n\n",
+    "e.md": "\ufeff# Epsilon\n\nżółw and naïve café\n\n\n",
 }
 
 

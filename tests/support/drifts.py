@@ -13,8 +13,13 @@ Drift = Callable[[Any], None]
 COLUMNS = "body, heading_path, names"
 
 
+def open_plain(path: Path) -> Any:
+    """A connection of the tests' own, with nothing set."""
+    return engine.connect(str(path), isolation_level=None)
+
+
 def apply_drift(path: Path, drift: Drift) -> None:
-    connection = engine.connect(str(path), isolation_level=None)
+    connection = open_plain(path)
     try:
         drift(connection)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -135,3 +135,15 @@ def test_spans_are_whole_lines_in_order(text: str) -> None:
         assert span.start == 0 or source[span.start - 1] == "\n"
         assert span.stop == len(source) or source[span.stop - 1] == "\n"
         at = span.stop
+
+
+@given(_TEXTS, st.integers(1, 200))
+@settings(max_examples=500, deadline=None)
+def test_skimming_finds_the_same_headings_and_fences_at_the_margin(text: str, skim_chars: int) -> None:
+    source = with_line_feeds(text)
+    full = scan(source)
+    skimmed = scan(source, skim_chars=skim_chars)
+    assert [span for span in full if span.kind in ("heading", "fence")] == [
+        span for span in skimmed if span.kind in ("heading", "fence")
+    ]
+    assert set(skimmed) <= set(full)

@@ -224,7 +224,7 @@ def test_scans_from_an_offset() -> None:
 
 
 def test_the_deadline_is_looked_at_every_thousand_lines() -> None:
-    looks = []
+    looks: list[None] = []
     scan("# a\n" * 3500, deadline=lambda: looks.append(None))
     assert len(looks) == 3
     scan("- a\n" * 3500, deadline=lambda: looks.append(None))

@@ -58,7 +58,8 @@ def test_counts_are_told_in_the_order_of_the_outcomes() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.4, "0.40 s"), (3.21, "3.2 s"), (42, "42 s"), (60, "1 min"), (185, "3 min 5 s"), (7260, "2 h 1 min"),
+    [(0, "0 s"), (0.4, "0.40 s"), (3.21, "3.2 s"), (9, "9 s"),
+     (42, "42 s"), (60, "1 min"), (185, "3 min 5 s"), (7260, "2 h 1 min"),
      (86_400 * 3, "3 days")],
 )  # fmt: skip
 def test_durations(seconds: float, words: str) -> None:

@@ -38,7 +38,7 @@ def test_progress_in_a_line() -> None:
     assert progress_line(progress).startswith("indexing: 12,000 found, 5,000 checked, 4,000 written, ")
     progress.is_plan_complete = True
     line = progress_line(progress)
-    assert "5,000 of 10,000 checked" in line
+    assert "5,000/10,000 checked" in line
     assert line.endswith("10 s left")
 
 

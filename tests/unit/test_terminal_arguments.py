@@ -54,7 +54,7 @@ def test_a_strict_verb_names_the_nearest_option(written: str, meant: str) -> Non
 def test_typer_reads_the_same() -> None:
     from typer.main import get_group
 
-    from cli.table_verbs import typer_callback
+    from cli.quick_pages import typer_callback
     from cli.verbs import verb_app
 
     seen: list[Arguments] = []
@@ -64,7 +64,7 @@ def test_typer_reads_the_same() -> None:
         return 7
 
     flags = (Flag("--top-k", int, "", "N"), Flag("--json", bool, ""), Flag("--root", str, "", "R"))
-    verb = TableVerb("ask", "Ask.", flags, "WORDS", "", unknown_are_words=True, call=call)
+    verb = TableVerb("ask", "Ask.", flags, call, "WORDS", most_words=None, unknown_are_words=True)
     app = verb_app()
     app.command("ask", context_settings={"ignore_unknown_options": True})(typer_callback(verb))
     arguments = ["-x", "what", "--top-k", "3", "--dry-run", "--json", "--", "--root"]

@@ -7,11 +7,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from domain.errors import KnowledgeError
+
 SOURCE = Path(__file__).with_name("fault.c")
 KILL, HALF = -1, -2
+UNEXPECTED = 70  # the child ended in an error that is none of ours
 Action = Callable[[], None]
 
 
@@ -24,14 +28,14 @@ def build(directory: Path) -> Path:
     """The injector as a shared library in `directory`."""
     library = directory / "fault.so"
     command = [str(compiler()), "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(library), str(SOURCE), "-ldl"]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    subprocess.run(command, check=True, capture_output=True)
     return library
 
 
 def run_preloaded(library: Path, arguments: list[str], *, timeout_s: float) -> str:
     """Run a module with the injector loaded; what it prints."""
     environ = {**os.environ, "LD_PRELOAD": str(library)}
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-m", *arguments],
         env=environ, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=SOURCE.parents[3],
     )  # fmt: skip
@@ -58,15 +62,13 @@ def _in_child(part: str, at: int, mode: int, sticky: bool, action: Action, count
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    status = 70
+    status = UNEXPECTED
     with contextlib.suppress(BaseException):
         status = _act(part, at, mode, sticky, action, count_file)
     os._exit(status)
 
 
 def _act(part: str, at: int, mode: int, sticky: bool, action: Action, count_file: Path | None) -> int:
-    from domain.errors import KnowledgeError
-
     fault = ctypes.CDLL(None)
     fault.fault_count.restype = ctypes.c_long
     fault.fault_arm(part.encode(), ctypes.c_long(at), mode, int(sticky))
@@ -75,12 +77,10 @@ def _act(part: str, at: int, mode: int, sticky: bool, action: Action, count_file
         status = 0
     except KnowledgeError as error:
         status = error.exit_status
-    except BaseException:
-        import traceback
-
+    except Exception:  # noqa: BLE001 - whatever it is, the parent must hear of it
         fault.fault_disarm()
         traceback.print_exc()
-        return 70
+        return UNEXPECTED
     fault.fault_disarm()
     if count_file is not None:
         count_file.write_text(str(fault.fault_count()))

@@ -1,7 +1,8 @@
-"""Actions on a store under faults, run as `python -m tests.support.fault.scenarios SCENARIO MODE EVERY OFFSET`.
+"""Actions on a store under faults, run as
+`python -m tests.support.fault.scenarios SCENARIO:MODE:EVERY:OFFSET ...`.
 
 Loaded with the injector. For each chosen call the store is copied afresh, the action runs in a forked child that is
-killed or given an error at that call, and the store is opened and audited in this process. Prints one line of JSON.
+killed or given an error at that call, and the store is opened and audited in this process. Prints a line of JSON each.
 """
 
 import errno
@@ -120,7 +121,8 @@ def main(name: str, mode: str, every: int, offset: int) -> Tally:
         before = states_of(template)
         _fresh(template, settings, scenario)
         tally.calls = count_calls(str(settings.home), lambda: scenario.act(settings, root))
-        whole = (before, states_of(settings), *((None, {}) if scenario.act is reset or scenario.prepare is gone else ()))
+        may_be_empty = scenario.act is reset or scenario.prepare is gone
+        whole = (before, states_of(settings), *((None, {}) if may_be_empty else ()))
         for at in range(1 + offset, tally.calls + 1, every):
             _fresh(template, settings, scenario)
             status = run_at(
@@ -169,9 +171,9 @@ def _go_on(settings: Settings, root: Path, scenario: Scenario) -> list[str]:
 
 
 if __name__ == "__main__":
-    tally = main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
-    sys.stdout.write(
-        json.dumps(
-            {"calls": tally.calls, "points": tally.points, "statuses": tally.statuses, "problems": tally.problems[:20]}
-        )
-    )
+    for argument in sys.argv[1:]:
+        scenario, mode, every, offset = argument.split(":")
+        tally = main(scenario, mode, int(every), int(offset))
+        told = {"calls": tally.calls, "points": tally.points, "statuses": tally.statuses}
+        sys.stdout.write(json.dumps({"run": f"{scenario}:{mode}", **told, "problems": tally.problems[:20]}) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,20 @@
+"""What every test stands on: no setting of the machine reaches it, and its home is its own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Strip KNOWLEDGE_* from the environment; the home directory, new and empty, is returned."""
+    for name in [name for name in os.environ if name.startswith("KNOWLEDGE_")]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in XDG:
+        monkeypatch.setenv(name, str(home / name.lower()))
+    return home

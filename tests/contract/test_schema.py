@@ -1,0 +1,118 @@
+"""The formats of both databases are pinned: a changed object without a new version fails here (S2-61, S2-62)."""
+
+import hashlib
+import threading
+from pathlib import Path
+
+import aiosqlite
+import pytest
+
+from domain.errors import FormatError
+from store import driver, format_gate
+from store.connection import run_on_connection
+from store.format_gate import CORE_OBJECTS, DROP_ORDER, FORMAT_VERSION, SCHEMA_FINGERPRINT
+from store.state_schema import STEPS
+
+# of every step that was ever released, in order; a new step adds a line, an old line never changes
+STEP_DIGESTS = ("e1f397c453a78d1c277c4b5207508f0d45174669105a048c0fb772de68d70781",)
+
+
+@pytest.fixture
+def connection() -> driver.Connection:
+    connection = driver.connect(":memory:", uri=False, timeout_s=0.0)
+    format_gate.create_schema(connection, base_id="b", substring_index="auto")
+    return connection
+
+
+def names_of(connection: driver.Connection) -> set[str]:
+    """Objects of the schema without what SQLite and FTS5 make beside them."""
+    rows = connection.execute("SELECT name FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    full_text = ("chunks_fts", "chunks_fts_exact", "chunks_fts_tri")
+    shadows = {f"{table}_{part}" for table in full_text for part in ("data", "idx", "docsize", "config")}
+    return {row[0] for row in rows} - shadows
+
+
+def test_the_schema_is_the_one_of_the_format_version(connection: driver.Connection) -> None:
+    assert FORMAT_VERSION == 1
+    assert format_gate.fingerprint(connection) == SCHEMA_FINGERPRINT, (
+        "schema.sql has changed: give FORMAT_VERSION a new number, then SCHEMA_FINGERPRINT this value"
+    )
+    connection.close()
+
+
+def test_every_object_is_under_the_gate(connection: driver.Connection) -> None:
+    assert names_of(connection) == set(CORE_OBJECTS)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("meta", "value TEXT NOT NULL", "value TEXT"),
+        ("documents", "root TEXT NOT NULL", "root TEXT"),
+        ("documents", "CHECK (chunk_count >= 1)", ""),
+        ("chunks", "REFERENCES documents (id)", ""),
+        ("chunks_by_document", "(document, ordinal)", "(ordinal, document)"),
+        ("chunks_tri_source", "in_tri = 1", "in_tri = 2"),
+        ("chunks_fts", "porter unicode61", "unicode61"),
+        ("chunks_fts_exact", "detail='column'", "detail='full'"),
+        ("chunks_fts_tri", "'trigram'", "'trigram case_sensitive 1'"),
+        ("chunks_vocabulary", "'row'", "'col'"),
+        ("chunks_stems", "'row'", "'col'"),
+        ("tombstones", "observed_ns INTEGER NOT NULL", "observed_ns INTEGER"),
+        ("skipped_files", "reason TEXT NOT NULL", "reason TEXT"),
+    ],
+)
+def test_a_changed_object_without_a_new_version_is_refused_by_name(name: str, old: str, new: str) -> None:
+    connection = driver.connect(":memory:", uri=False, timeout_s=0.0)
+    for statement in format_gate.schema_statements():
+        is_meant = f" {name} " in statement.split("(")[0].replace("\n", " ")
+        connection.execute(statement.replace(old, new, 1) if is_meant else statement)
+    format_gate.pin(connection, base_id="b", substring_index="auto", generation=0)
+    with pytest.raises(FormatError, match=f"changed {name}$"):
+        format_gate.check(connection, Path("x"), base_id="b")
+    connection.close()
+
+
+@pytest.mark.parametrize("name", [name for name in CORE_OBJECTS if name != "meta"])
+def test_a_missing_object_is_refused_by_name(connection: driver.Connection, name: str) -> None:
+    kind = connection.execute("SELECT type FROM sqlite_schema WHERE name = ?", (name,)).fetchone()[0]
+    connection.execute(f"DROP {kind} {name}")
+    with pytest.raises(FormatError, match=name):
+        format_gate.check(connection, Path("x"), base_id="b")
+    connection.close()
+
+
+def test_dropping_leaves_nothing_in_the_order_given(connection: driver.Connection) -> None:
+    assert {name for _, name in DROP_ORDER} == set(CORE_OBJECTS) - {"chunks_by_document"}
+    format_gate.drop_schema(connection)
+    assert format_gate.is_blank(connection)
+    connection.close()
+
+
+def test_the_steps_of_state_are_only_appended() -> None:
+    digests = tuple(hashlib.sha256("\n;\n".join(step).encode()).hexdigest() for step in STEPS)
+    assert digests[: len(STEP_DIGESTS)] == STEP_DIGESTS, "a step that was released has changed"
+    assert len(digests) == len(STEP_DIGESTS), "a new step: add its digest"
+
+
+async def test_aiosqlite_runs_a_whole_function_on_its_own_thread() -> None:
+    """`_execute` is not documented; store.connection rests on just this of it."""
+    made = driver.connect(":memory:", uri=False, timeout_s=0.0)
+    connection = aiosqlite.Connection(lambda: made, 64)  # type: ignore[arg-type, return-value]
+    async with connection:
+        threads: list[int] = []
+
+        def work(number: int) -> int:
+            threads.append(threading.get_ident())
+            return number + 1
+
+        def fail() -> None:
+            raise FormatError("as it is")
+
+        assert await run_on_connection(connection, work, 1) == 2
+        assert await run_on_connection(connection, work, 2) == 3
+        assert len(set(threads)) == 1
+        assert threads[0] != threading.get_ident()
+        with pytest.raises(FormatError, match="as it is"):
+            await run_on_connection(connection, fail)

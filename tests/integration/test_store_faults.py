@@ -1,0 +1,67 @@
+"""Killed, or refused by the disk, at a write: the store is the old one or the new one, and the next command works.
+
+Every call that writes to a file of the base is a point (P1, P13, P23, P24). Here some of them are tried; with
+KNOWLEDGE_TEST_EVERY_FAULT=1 all of them are, which takes some minutes.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.fault import injector
+from tests.support.scratch import scratch_directory
+
+EVERY = os.environ.get("KNOWLEDGE_TEST_EVERY_FAULT", "")
+
+pytestmark = [
+    pytest.mark.skipif(injector.compiler() is None, reason="the fault injector needs Linux and a C compiler (cc)"),
+    pytest.mark.timeout(1200 if EVERY else 120),
+]
+
+
+# every how many-th call is tried: a first look at each way an action can end
+RUNS = {
+    ("apply", "kill"): 13,
+    ("apply", "half"): 29,
+    ("apply", "eio"): 23,
+    ("apply", "enospc"): 19,
+    ("create", "kill"): 29,
+    ("create", "half"): 61,
+    ("create", "eio"): 61,
+    ("create", "enospc"): 61,
+    ("reset", "kill"): 23,
+    ("reset", "enospc"): 43,
+    ("reset_drifted", "kill"): 43,
+    ("reset_no_database", "kill"): 23,
+    ("reset_no_database", "eio"): 43,
+    ("rebuild", "kill"): 19,
+    ("rebuild", "enospc"): 29,
+    ("rebuild_drifted", "kill"): 29,
+    ("remove", "kill"): 23,
+    ("remove", "eio"): 31,
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Iterator[dict[str, Any]]:
+    """What came of every run, made in one process: each point is a child of it."""
+    with scratch_directory() as path:
+        library = injector.build(path)
+        arguments = [f"{scenario}:{mode}:{1 if EVERY else every}:3" for (scenario, mode), every in RUNS.items()]
+        lines = injector.run_preloaded(library, ["tests.support.fault.scenarios", *arguments], timeout_s=1200)
+        yield {told["run"]: told for told in map(json.loads, lines.splitlines())}
+
+
+@pytest.mark.parametrize(("scenario", "mode"), list(RUNS))
+def test_no_fault_leaves_a_broken_store(outcomes: dict[str, Any], scenario: str, mode: str) -> None:
+    told = outcomes[f"{scenario}:{mode}"]
+    assert told["points"] >= 3
+    assert told["problems"] == []
+    if mode in ("kill", "half"):
+        assert set(told["statuses"]) == {"-9"}
+    else:
+        assert "14" in told["statuses"]
+        assert set(told["statuses"]) <= {"0", "14"}  # a tidying-up that fails is no failure
