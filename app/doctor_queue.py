@@ -18,7 +18,7 @@ CLOCK_LIMIT_S = 2.0  # a worker whose clock is behind the queue's does not start
 
 def probe_url(url: str) -> "QueueFacts":
     """Raises QueueError, ConfigurationError."""
-    from scheduler.queue.client import parse_queue_url  # arq and redis: only where a queue is looked at
+    from scheduler.queue.address import parse_queue_url
     from scheduler.queue.probe import probe
 
     return probe(parse_queue_url(url))

@@ -21,6 +21,7 @@ from store import files as store_files
 from store.port import FailureRecord, RemovalCandidate, RunRecord, RunState, Visibility
 from store.sqlite import SqliteStore
 
+CANDIDATES_AT_A_TIME = 1000
 PROCESSES_FROM_PAGES = 40  # below, a worker process costs more to start than it saves
 
 
@@ -123,36 +124,60 @@ def _index(
     outcomes: Outcomes,
 ) -> tuple[float, ...]:
     """Queue the planned pages, if there are any; a run without one starts nothing."""
-    first_pages: list[Page] = []
-    candidates: list[RemovalCandidate] = []
-    for item in planned:
-        if isinstance(item, RemovalCandidate):
-            candidates.append(item)
-        else:
-            first_pages.append(item)
-        if len(first_pages) >= PROCESSES_FROM_PAGES:
-            break
-    if candidates:
-        base.state.add_candidates(run.id, candidates)
+    first_pages = _first_pages(base, run, planned)
     if not first_pages:
         return ()
     outcomes.progress.stage = "indexing"
     processes = request.worker_processes
     if processes is None:
         processes = settings.queue.workers or default_processes(len(first_pages))
-    import asyncio  # the pipeline and what it needs: only now that there is work
+    url = request.queue_url or settings.queue.url
+    from scheduler.queue.embedded import EmbeddedValkey  # what follows is imported only now that there is work
 
-    from app.pipeline import PipelinePlan, run_pipeline
+    server = None if url else EmbeddedValkey()
+    try:
+        if server is not None:
+            server.launch()  # it comes up while asyncio, arq and redis are imported: a quarter of a second each
+        import asyncio
 
-    pipeline = PipelinePlan(
-        layout=base.layout, base_id=base.state.base_id(), run=run,
-        roots={root.scope.record.name: root.scope.record.path for root in roots},
-        max_file_bytes=settings.max_file_bytes, substring_index=settings.substring_index,
-        queue_url=request.queue_url or settings.queue.url, worker_processes=processes,
-    )  # fmt: skip
-    result = asyncio.run(run_pipeline(pipeline, base.writer, chain(first_pages, planned), outcomes.observe))
+        from app.pipeline import PipelinePlan, run_pipeline
+
+        pipeline = PipelinePlan(
+            layout=base.layout,
+            base_id=base.state.base_id(),
+            run=run,
+            roots={root.scope.record.name: root.scope.record.path for root in roots},
+            max_file_bytes=settings.max_file_bytes,
+            substring_index=settings.substring_index,
+            queue_url=url,
+            worker_processes=processes,
+        )
+        pages = chain(first_pages, planned)
+        result = asyncio.run(run_pipeline(pipeline, base.writer, pages, outcomes.observe, server))
+    finally:
+        if server is not None:
+            server.stop()
     _record_given_up(base, result.gave_up, outcomes)
     return result.holds_s
+
+
+def _first_pages(base: WritableBase, run: RunRecord, planned: Iterator[Page | RemovalCandidate]) -> list[Page]:
+    """The first pages of a plan, enough to tell a small run from a large one; candidates before them are recorded."""
+    pages: list[Page] = []
+    candidates: list[RemovalCandidate] = []
+    for item in planned:
+        if isinstance(item, RemovalCandidate):
+            candidates.append(item)
+        else:
+            pages.append(item)
+        if len(candidates) == CANDIDATES_AT_A_TIME:
+            base.state.add_candidates(run.id, candidates)
+            candidates = []
+        if len(pages) == PROCESSES_FROM_PAGES:
+            break
+    if candidates:
+        base.state.add_candidates(run.id, candidates)
+    return pages
 
 
 def default_processes(pages_seen: int) -> int:

@@ -22,7 +22,8 @@ from domain.errors import QueueError, StorageError
 from domain.files import FileFailure, Page
 from domain.layout import BaseLayout
 from scheduler.dispatch import WINDOW_PAGES, Dispatcher
-from scheduler.queue.client import PageQueue, QueueAddress, open_pool, parse_queue_url, queue_errors
+from scheduler.queue.address import QueueAddress, parse_queue_url
+from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.embedded import EmbeddedValkey
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
@@ -69,15 +70,18 @@ async def run_pipeline(
     store: SqliteStoreWriter,
     planned: Iterator[Page | RemovalCandidate],
     observe: Observe,
+    server: EmbeddedValkey | None,
 ) -> PipelineResult:
     """Queue every planned page and return when all are in the store.
+
+    `server` has been launched by the caller, who stops it; None: the queue is the configured one.
 
     Raises what stopped it (StorageError, QueueError, ...); everything started here has ended then.
     """
     names = QueueNames(plan.base_id)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(files.clear_spool, plan.layout)  # of pages whose job was ended before it dropped their file
-        address = stack.enter_context(_queue_server(plan.queue_url))
+        address = parse_queue_url(plan.queue_url) if server is None else server.wait()
         pool = await stack.enter_async_context(open_pool(address))
         queue = PageQueue(pool, names, address)
         await queue.drop_everything()
@@ -180,19 +184,6 @@ async def _until_first(
         for task in (leading, *followers):
             task.cancel()
         await asyncio.gather(leading, *followers, return_exceptions=True)
-
-
-@contextlib.contextmanager
-def _queue_server(url: str) -> Iterator[QueueAddress]:
-    """The queue that is configured, or one of our own for the time of the run."""
-    if url:
-        yield parse_queue_url(url)
-        return
-    server = EmbeddedValkey()
-    try:
-        yield server.start()
-    finally:
-        server.stop()
 
 
 @asynccontextmanager

@@ -90,7 +90,7 @@ def _opened(layout: BaseLayout, *, read_only: bool) -> driver.Connection:
     path = layout.database
     connection = open_reader(path) if read_only else open_writer(path, synchronous="NORMAL")
     try:
-        format_gate.check(connection, path, base_id=_base_id(layout))
+        format_gate.check_format(connection, path, base_id=_base_id(layout))  # the rest is a check of its own
     except BaseException:
         connection.close()
         raise

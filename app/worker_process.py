@@ -19,7 +19,8 @@ from arq.connections import ArqRedis
 from arq.worker import Worker, func
 
 from domain.errors import KnowledgeError, StorageError
-from scheduler.queue.client import PageQueue, QueueAddress, open_pool, queue_errors
+from scheduler.queue.address import QueueAddress
+from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
 from workers.context import CONTEXT_KEY, WorkerContext

@@ -35,6 +35,12 @@ def fuse(ranks: LaneRanks) -> dict[int, float]:
     return scores
 
 
+def put_behind(fused: dict[int, float], ids: Sequence[int], limit: int) -> None:
+    """Chunks that are to be candidates only: those in no lane are ranked as if behind a full one."""
+    for place, chunk_id in enumerate(ids, 1):
+        fused.setdefault(chunk_id, 1 / (K + limit + place))
+
+
 def lanes_of(ranks: LaneRanks, chunk_id: int) -> Lanes:
     return Lanes(*(ranks.get(name, {}).get(chunk_id) for name in LANE_ORDER))
 
@@ -49,10 +55,10 @@ def arrange(
 ) -> list[int]:
     """The order of hits: quoted literals first, the best places of rare literals next, then as fused.
 
-    `quoted` holds the hits of each quoted literal: chunks with more of them stand higher. `rare` holds the
-    hits of each rare literal, best first: `MAX_PROMOTED` of all are set before the rest, each literal's
-    best before any one's second. Chunks without a body come last (R13), unless no hit of a rare literal has
-    one.
+    `quoted` holds the hits of each quoted literal: chunks with more of them stand higher. `rare` holds the hits of
+    each rare literal, best first: `MAX_PROMOTED` of all are set before the rest, each literal's best before any
+    one's second. `near` holds the hits of each rare compound, one of which is to be in the first `MAX_PROMOTED`.
+    Chunks without a body come last (R13), unless no hit of a rare literal has one.
     """
     if not (quoted or rare or near or without_body):
         return list(fused)

@@ -28,6 +28,7 @@ _ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
 _QUOTED = re.compile(r"""(?<![^\s(\[{])["\u201c\u201d]([^"\u201c\u201d]+)["\u201c\u201d](?![^\W_])""")
 _OPENING = "([{<\"'\u2018\u201c\u00bf\u00a1"
 _CLOSING = ".,;:!?)]}>\"'\u2019\u201d\u2026\u3002\uff0c\uff1f\uff01\u3001"
+_CONTRACTION = re.compile(r"(?<=[^\W_])['\u2019](?=(?:[sStTdDmM]|re|ve|ll)?(?:-|$))")  # it's, we'll, users'
 _APOSTROPHE = re.compile(r"['\u2019]")
 
 
@@ -36,8 +37,8 @@ class LiteralKind(StrEnum):
 
     QUOTED = "quoted"  # between quotes: everything
     IDENTIFIER = "identifier"  # `C++`, `foo_bar.baz`, `--dry-run`, `ERR-1042`, an address, a path
-    COMPOUND = "compound"  # `two-dimensional` among other words: words first of all
-    WORD = "word"  # `installed?`, `(it's` among other words: nothing, it is the sentence's
+    COMPOUND = "compound"  # `two-dimensional`, `O'Reilly` among other words: words first of all
+    WORD = "word"  # `installed?`, `it's` among other words: nothing, it is the sentence's
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _literal(piece: str, is_alone: bool) -> Literal:
     core = piece.lstrip(_OPENING).rstrip(_CLOSING)
     if is_alone:
         return Literal(piece, core)
-    parts = _APOSTROPHE.sub("", core).split("-")
+    parts = _APOSTROPHE.sub("-", _CONTRACTION.sub("", core)).split("-")
     if all(part.isalpha() for part in parts):
         return Literal(piece, core, LiteralKind.COMPOUND if len(parts) > 1 else LiteralKind.WORD)
     is_word = len(parts) == 1 and split_words(parts[0]) == parts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from domain.status import DropReason, SearchNote, SearchStatus
 from retrieval.answer import DroppedTerm, SearchAnswer, SearchRequest
 from retrieval.did_you_mean import did_you_mean
-from retrieval.fusion import arrange, fuse, rank_lanes
+from retrieval.fusion import arrange, fuse, put_behind, rank_lanes
 from retrieval.hits import Candidates, make_hits
 from retrieval.lexical import WordsLane, words_lane
 from retrieval.literal import LiteralLane, literal_lane
@@ -105,13 +105,15 @@ def _run_lanes(question: _Question, terms: Sequence[str], limit: int) -> _Found:
     if query.substrings:
         substring = snapshot.find_substrings(query.substrings, limit=limit, scope=scope, visibility=visibility)
     ranks = rank_lanes({"words": words.ids, "literal": literal.ids, "substring": substring.ids})
-    fused = fuse(ranks)
+    fused = fuse({**ranks, **rank_lanes({"literal": literal.fused_ids})})
+    near = literal.hits_of(LiteralKind.COMPOUND, rare=True)
+    put_behind(fused, [chunk_id for ids in near for chunk_id in ids], limit)
     sketches = {sketch.id: sketch for sketch in snapshot.sketches(list(fused))}
     order = arrange(
         list(sketches),
         quoted=list(map(frozenset, literal.hits_of(LiteralKind.QUOTED))),
         rare=literal.hits_of(LiteralKind.IDENTIFIER, rare=True),
-        near=literal.hits_of(LiteralKind.COMPOUND, rare=True),
+        near=near,
         without_body=frozenset(sketch.id for sketch in sketches.values() if not sketch.has_body),
     )
     candidates = Candidates(tuple(sketches[chunk_id] for chunk_id in order), ranks, fused)

@@ -42,10 +42,7 @@ def translate(error: Exception, path: Path) -> KnowledgeError:
         case 13:  # SQLITE_FULL
             return DiskFullError(f"no space left to write {path}", hint="free some space, then run the command again")
         case 11 | 26:  # SQLITE_CORRUPT, SQLITE_NOTADB
-            return IntegrityError(
-                f"{path} is damaged or is no database of this program ({error})",
-                hint="see `knowledge verify`; `knowledge reset --force` starts anew from the files",
-            )
+            return _damaged(error, path)
         case 5 | 6:  # SQLITE_BUSY, SQLITE_LOCKED
             return LockedError(f"{path} is busy: another process holds it", hint="try again in a moment")
         case 8 if files.is_being_made(path):  # SQLITE_READONLY: the journal awaits a writer
@@ -59,9 +56,19 @@ def translate(error: Exception, path: Path) -> KnowledgeError:
             )
         case 18 | 19 | 20 | 25:  # SQLITE_TOOBIG, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_RANGE
             return RowRefusedError(f"{path} refused a row: {error}")
+    is_undecodable = isinstance(error, driver.OperationalError) and code is None  # the module's own word, not SQLite's
+    if is_undecodable or isinstance(error, UnicodeDecodeError):
+        return _damaged(error, path)
     if isinstance(error, driver.DataError | driver.InterfaceError | OverflowError | UnicodeEncodeError):
         return RowRefusedError(f"{path} refused a value: {error}")
     return StorageError(f"{path}: {error}", hint="see `knowledge doctor`")
+
+
+def _damaged(error: Exception, path: Path) -> IntegrityError:
+    return IntegrityError(
+        f"{path} is damaged or is no database of this program ({error})",
+        hint="see `knowledge verify`; `knowledge reset --force` starts anew from the files",
+    )
 
 
 @contextmanager
@@ -69,7 +76,7 @@ def translated(path: Path) -> Iterator[None]:
     """Nothing of the driver crosses this line."""
     try:
         yield
-    except (driver.Error, OverflowError, UnicodeEncodeError) as error:
+    except (driver.Error, OverflowError, UnicodeError) as error:
         raise translate(error, path) from error
 
 

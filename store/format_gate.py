@@ -97,41 +97,60 @@ def _objects(connection: driver.Connection) -> dict[str, str]:
 
 
 def check(connection: driver.Connection, path: Path, *, base_id: str | None) -> None:
-    """Refuse a store of another format or another base; reads only.
+    """Refuse a store of another format or another base, or one that has lost its identity; reads only.
 
-    Raises FormatError (older, newer, other shape), BaseMismatchError, IntegrityError (not a database), NotBuiltError
-    (an empty file, as a first run that was cut short leaves it).
+    Raises FormatError (older, newer, other shape), BaseMismatchError, IntegrityError (no database, or rows of meta
+    are missing), NotBuiltError (an empty file, as a first run that was cut short leaves it).
     """
+    meta = check_format(connection, path, base_id=base_id)
+    numbers = ("commit_seq", "generation")
+    lost = [name for name in ("base_id", "store_uuid", "substring_index") if not meta.get(name)]
+    lost += [name for name in numbers if not _is_number(meta.get(name, ""))]
+    lost += ["complete_ns"] * (meta.get("complete_ns", "") != "" and not _is_number(meta["complete_ns"]))
+    if lost:
+        raise IntegrityError(f"{path} has lost its identity ({', '.join(lost)})", hint=RESET_HINT)
+
+
+def check_format(connection: driver.Connection, path: Path, *, base_id: str | None) -> dict[str, str]:
+    """The rows of meta of a store of this format and base. Raises as `check` does, but for rows that are missing."""
     with translated(path):
         objects = _objects(connection)
-        if not objects:
+        if is_foreign(connection) or is_blank(connection):
             _refuse_foreign(connection, path)
-        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall()) if "meta" in objects else {}
+        has_meta = objects.get("meta") == _expected_objects()["meta"]
+        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall()) if has_meta else {}
         found = fingerprint(connection)
     version = meta.get("format_version", "")
-    if version.isdigit() and int(version) > FORMAT_VERSION:
+    if _is_number(version) and int(version) > FORMAT_VERSION:
         raise FormatError(
             f"{path} has format {version}, this program knows {FORMAT_VERSION}",
             hint="upgrade this program (`knowledge upgrade` says how)",
         )
-    if version.isdigit() and int(version) < FORMAT_VERSION:
+    if _is_number(version) and int(version) < FORMAT_VERSION:
         raise FormatError(f"{path} has the older format {version} (now {FORMAT_VERSION})", hint=RESET_HINT)
     if found != SCHEMA_FINGERPRINT:
         raise FormatError(
             f"{path} has another shape than format {FORMAT_VERSION}: {_difference(objects)}", hint=RESET_HINT
         )
-    if not version.isdigit():
+    if not _is_number(version):
         raise FormatError(f"{path} does not say its format version", hint=RESET_HINT)
     if base_id is not None and meta.get("base_id") != base_id:
         raise BaseMismatchError(
             f"{path} belongs to another base than state.db beside it",
             hint=f"put the file back where it came from, or {RESET_HINT}",
         )
+    return meta
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def is_foreign(connection: driver.Connection) -> bool:
-    """Whether the file holds objects and none of ours: another program's database."""
-    return not _objects(connection).keys() & set(CORE_OBJECTS) and not is_blank(connection)
+    """Whether this is another program's database: it holds something, and less than half of what ours do (one
+    that was broken lacks an object or two, while `documents` and `meta` are anybody's names)."""
+    names = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema").fetchall()}
+    return bool(names) and len(names & set(CORE_OBJECTS)) * 2 < len(CORE_OBJECTS)
 
 
 def is_blank(connection: driver.Connection) -> bool:
@@ -183,12 +202,3 @@ def _expected_objects() -> dict[str, str]:
         return _objects(connection)
     finally:
         connection.close()
-
-
-def read_identity(connection: driver.Connection, path: Path) -> dict[str, str]:
-    """The rows of meta. Raises IntegrityError where one that must be there is not."""
-    with translated(path):
-        meta: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-    if not meta.get("store_uuid") or not meta.get("commit_seq", "").isdigit():
-        raise IntegrityError(f"{path} has lost its identity", hint=RESET_HINT)
-    return meta

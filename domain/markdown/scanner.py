@@ -107,7 +107,9 @@ class _Scanner(Containers):
         words = heading_text(raw)
         if words:
             self.spans.append(Span("heading", at, stop, len(hashes), words))
-        self.close(stop, 0)
+        self.paragraph = False
+        self.floor = stop
+        self.stack.clear()
         return stop
 
     def _margin_fence(self, at: int, match: re.Match[str]) -> int:

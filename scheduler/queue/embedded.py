@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from domain.errors import QueueError
-from scheduler.queue.client import QueueAddress
+from scheduler.queue.address import QueueAddress
 
 START_LIMIT_S = 10.0
 STOP_LIMIT_S = 5.0
@@ -27,6 +27,7 @@ SOCKET_PATH_CAP_BYTES = 100  # the kernel's limit is 107 with the final zero
 MEMORY_CAP = "256mb"
 RUNTIME_PREFIX = "knowledge-"
 OWNER_NAME = "owner"
+SOCKET_NAME = "queue.sock"
 
 # argv: the starter's pid, then the command. Exit 3: the starter has died meanwhile.
 _SHIM = (
@@ -44,14 +45,19 @@ class EmbeddedValkey:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> QueueAddress:
-        """Start the server and wait until its socket answers. Call it from the main thread.
+        """`launch`, then `wait`."""
+        self.launch()
+        return self.wait()
 
-        Raises QueueError when there is no server program or it does not come up.
+    def launch(self) -> None:
+        """Start the server without waiting for it. Call it from the main thread.
+
+        Raises QueueError when there is no server program.
         """
         program = server_program()
         sweep_runtime_directories()
         self._directory = Path(tempfile.mkdtemp(prefix=RUNTIME_PREFIX, dir=_runtime_parent()))
-        address = self._directory / "queue.sock"
+        address = self._directory / SOCKET_NAME
         (self._directory / OWNER_NAME).write_text(f"{os.getpid()}\n", encoding="ascii")
         command = [program, *_options(address, self._directory)]
         if sys.platform == "linux":
@@ -65,8 +71,6 @@ class EmbeddedValkey:
             start_new_session=True,  # Ctrl-C is for the starter, which ends the server last
         )
         (self._directory / OWNER_NAME).write_text(f"{os.getpid()} {self._process.pid}\n", encoding="ascii")
-        self._wait_until_up(address)
-        return QueueAddress(socket=str(address))
 
     @property
     def pid(self) -> int | None:
@@ -86,14 +90,18 @@ class EmbeddedValkey:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
 
-    def _wait_until_up(self, address: Path) -> None:
+    def wait(self) -> QueueAddress:
+        """Wait until the server answers. Raises QueueError when it does not come up."""
+        if self._directory is None:
+            raise QueueError("the bundled Valkey was not started")
+        address = self._directory / SOCKET_NAME
         latest = time.monotonic() + START_LIMIT_S
         while time.monotonic() < latest:
             if self._process is not None and self._process.poll() is not None:
                 break
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(str(address))
-                return
+                return QueueAddress(socket=str(address))
             time.sleep(0.002)
         self.stop()
         raise QueueError(
@@ -140,7 +148,7 @@ def _runtime_parent() -> Path:
     candidates = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
     for candidate in candidates:
         room = (
-            len(os.fsencode(candidate / f"{RUNTIME_PREFIX}xxxxxxxx" / "queue.sock")) <= SOCKET_PATH_CAP_BYTES
+            len(os.fsencode(candidate / f"{RUNTIME_PREFIX}xxxxxxxx" / SOCKET_NAME)) <= SOCKET_PATH_CAP_BYTES
         )
         if room and os.access(candidate, os.W_OK):
             return candidate

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from domain.errors import QueueError
-from scheduler.queue.client import QueueAddress, unreachable
+from scheduler.queue.address import QueueAddress
+from scheduler.queue.client import unreachable
 
 TIMEOUT_S = 2.0
 SAFE_POLICY = "noeviction"  # any other one drops waiting work without an error when memory is short

@@ -24,7 +24,7 @@ ROOT_FILES = ("*.md", "*.toml", "*.yaml", "*.yml", "*.lock", "Makefile", "LICENS
 TRACES = {
     "a path of a machine": re.compile(
         r"(?<![\w.~/$}>-])/(?:"
-        + "|".join(("work", "root", "opt", r"home/(?!me\b|user\b)\w+", r"Users/\w+", "mnt"))
+        + "|".join(("work", "root", "opt", r"home/(?!me\b|user\b|local\b)\w+", r"Users/\w+"))
         + r")(?![\w-])"
     ),
     "a path out of the checkout": re.compile(r"\.\./" + "shared"),

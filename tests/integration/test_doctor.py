@@ -15,7 +15,7 @@ from app.wiring import writable_base
 from domain.checks import CheckResult, CheckState
 from domain.errors import QueueError, StorageError
 from domain.settings import QueueSettings, RootSettings, Settings
-from scheduler.queue.client import QueueAddress
+from scheduler.queue.address import QueueAddress
 from scheduler.queue.embedded import EmbeddedValkey
 from scheduler.queue.probe import QueueFacts, probe
 from store.engine import Engine

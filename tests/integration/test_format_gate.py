@@ -61,6 +61,16 @@ def by_schema_edit(old: str, new: str) -> Spoil:
     )
 
 
+def by_another_program_with_our_names(path: Path) -> None:
+    path.unlink()
+    connection = open_plain(path)
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    for table in ("meta", "documents", "chunks"):
+        connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, url TEXT)")
+    connection.execute("CREATE VIEW latest AS SELECT * FROM documents")
+    connection.close()
+
+
 def another_programs_database(mode: str) -> Spoil:
     def spoil(path: Path) -> None:
         path.unlink()
@@ -111,6 +121,13 @@ REFUSED: dict[str, tuple[Spoil, type[KnowledgeError], str]] = {
     "a view with another body": (by_schema_edit("in_tri = 1", "in_tri = 0"), FormatError, "changed chunks_tri_source"),
     "another program's, no WAL": (another_programs_database("DELETE"), FormatError, "move it away"),
     "another program's, in WAL mode": (another_programs_database("WAL"), FormatError, "moz_places"),
+    "another program's, with our names": (by_another_program_with_our_names, FormatError, "another program"),
+    "a lost row of meta": (by_sql("DELETE FROM meta WHERE key = 'commit_seq'"), IntegrityError, "commit_seq"),
+    "a number that is none": (
+        by_sql("UPDATE meta SET value = '4:' WHERE key = 'generation'"),
+        IntegrityError,
+        "generation",
+    ),
     "a text file": (written_over(b"# Notes\n\nnot a database\n" * 300), IntegrityError, "reset"),
     "encrypted bytes": (written_over(hashlib.shake_256(b"x").digest(65536)), IntegrityError, "reset"),
 }
@@ -141,10 +158,10 @@ def test_reset_mends_what_the_gate_refuses(base: Settings, case: str) -> None:
         assert [root.name for root in opened.state.roots()] == ["docs"]
 
 
-@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
-def test_reset_leaves_another_programs_database_alone(base: Settings, mode: str) -> None:
+@pytest.mark.parametrize("case", [case for case in REFUSED if "another program" in case])
+def test_reset_leaves_another_programs_database_alone(base: Settings, case: str) -> None:
     path = layout_of(base).database
-    another_programs_database(mode)(path)
+    REFUSED[case][0](path)
     before = path.read_bytes()
     with pytest.raises(RefusedError, match="another program"):
         maintenance.reset(base, force=True)

@@ -63,9 +63,15 @@ def test_a_rare_literal_prefers_hits_with_a_body() -> None:
     assert arrange([1, 2, 3], quoted=[], rare=[[3]], without_body={3})[0] == 3
 
 
+def test_a_compound_is_brought_near_and_no_nearer() -> None:
+    assert arrange([1, 2, 3, 4, 5], quoted=[], rare=[], near=[[5, 4]], without_body=frozenset()) == [1, 2, 4, 3, 5]
+    assert arrange([1, 2, 3, 4, 5], quoted=[], rare=[], near=[[5, 1]], without_body=frozenset()) == [1, 2, 3, 4, 5]
+    assert arrange([1, 2], quoted=[], rare=[], near=[[9]], without_body=frozenset()) == [1, 2]
+
+
 @given(lists, st.lists(lists, max_size=3), st.lists(lists, max_size=3), lists)
 def test_arranging_loses_nothing_and_adds_nothing(
     fused: list[int], quoted: list[list[int]], rare: list[list[int]], empty: list[int]
 ) -> None:
-    order = arrange(fused, quoted=quoted, rare=rare, without_body=empty)
+    order = arrange(fused, quoted=quoted, rare=rare, near=rare, without_body=empty)
     assert sorted(order) == sorted(fused)

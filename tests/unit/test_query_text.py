@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from domain.errors import UsageError
 from domain.status import DropReason
-from retrieval.query_text import MAX_QUERY_CHARS, MAX_READ_TERMS, Literal, parse_query, split_words
+from retrieval.query_text import MAX_QUERY_CHARS, MAX_READ_TERMS, Literal, LiteralKind, parse_query, split_words
 
 
 @pytest.mark.parametrize(
@@ -33,24 +33,31 @@ def test_single_characters_stand_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("piece", "core"),
+    ("piece", "core", "kind"),
     [
-        ("C++", "C++"),
-        ("--dry-run", "--dry-run"),
-        ("ERR-1042,", "ERR-1042"),
-        (".NET", ".NET"),
-        ("foo()", "foo("),
-        ("a@example.org", "a@example.org"),
-        ("docs/a.md", "docs/a.md"),
-        ("U.S.", "U.S"),
-        ("installed?", ""),
-        ("(installed)", ""),
-        ("it's", ""),
-        ("it\u2019s,", ""),
+        ("C++", "C++", LiteralKind.IDENTIFIER),
+        ("--dry-run", "--dry-run", LiteralKind.IDENTIFIER),
+        ("ERR-1042,", "ERR-1042", LiteralKind.IDENTIFIER),
+        (".NET", ".NET", LiteralKind.IDENTIFIER),
+        ("foo()", "foo(", LiteralKind.IDENTIFIER),
+        ("a@example.org", "a@example.org", LiteralKind.IDENTIFIER),
+        ("docs/a.md", "docs/a.md", LiteralKind.IDENTIFIER),
+        ("foo_bar", "foo_bar", LiteralKind.IDENTIFIER),
+        ("U.S.", "U.S", LiteralKind.IDENTIFIER),
+        ("two-dimensional,", "two-dimensional", LiteralKind.COMPOUND),
+        ("O'Reilly", "O'Reilly", LiteralKind.COMPOUND),
+        ("we'll", "we'll", LiteralKind.WORD),
+        ("users'", "users", LiteralKind.WORD),
+        ("installed?", "installed", LiteralKind.WORD),
+        ("(installed)", "installed", LiteralKind.WORD),
+        ("it's", "it's", LiteralKind.WORD),
+        ("it\u2019s,", "it\u2019s", LiteralKind.WORD),
+        ("1042.", "1042", LiteralKind.WORD),
     ],
 )
-def test_pieces_with_punctuation_are_literals(piece: str, core: str) -> None:
-    assert parse_query(f"some {piece} words").literals == (Literal(piece, core),)
+def test_pieces_with_punctuation_are_literals(piece: str, core: str, kind: LiteralKind) -> None:
+    assert parse_query(f"some {piece} words").literals == (Literal(piece, core, kind),)
+    assert parse_query(piece).literals == (Literal(piece, core, LiteralKind.IDENTIFIER),)
 
 
 def test_a_piece_of_letters_and_digits_is_no_literal() -> None:
@@ -59,12 +66,12 @@ def test_a_piece_of_letters_and_digits_is_no_literal() -> None:
 
 @pytest.mark.parametrize("text", ['say "two  words" now', "say \u201ctwo words\u201d now", '"two words"'])
 def test_quotes_make_a_literal(text: str) -> None:
-    assert Literal("two words", "two words", quoted=True) in parse_query(text).literals
+    assert Literal("two words", "two words", LiteralKind.QUOTED) in parse_query(text).literals
 
 
 @pytest.mark.parametrize("text", ['"foo', 'foo"', '5" and 6" pipes', 'a"b"c'])
 def test_other_quotes_are_punctuation(text: str) -> None:
-    assert not any(literal.quoted for literal in parse_query(text).literals)
+    assert not any(literal.kind is LiteralKind.QUOTED for literal in parse_query(text).literals)
 
 
 def test_punctuation_alone_is_dropped_and_named() -> None:

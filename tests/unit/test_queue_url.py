@@ -3,7 +3,8 @@
 import pytest
 
 from domain.errors import ConfigurationError
-from scheduler.queue.client import QueueAddress, parse_queue_url, redis_settings
+from scheduler.queue.address import QueueAddress, parse_queue_url
+from scheduler.queue.client import redis_settings
 
 SECRET = "pa:ss@w/rd"
 
