@@ -42,7 +42,7 @@ def put_behind(fused: dict[int, float], ids: Sequence[int], limit: int) -> None:
 
 
 def lanes_of(ranks: LaneRanks, chunk_id: int) -> Lanes:
-    return Lanes(*(ranks.get(name, {}).get(chunk_id) for name in LANE_ORDER))
+    return Lanes(*[ranks[name].get(chunk_id) if name in ranks else None for name in LANE_ORDER])
 
 
 def arrange(
@@ -62,12 +62,8 @@ def arrange(
     """
     if not (quoted or rare or near or without_body):
         return list(fused)
-    place = {chunk_id: number for number, chunk_id in enumerate(fused)}
-    held = {chunk_id: sum(chunk_id in hits for hits in quoted) for chunk_id in fused}
-    first = [chunk_id for chunk_id in fused if held[chunk_id]]
-    first.sort(key=lambda chunk_id: (-held[chunk_id], chunk_id in without_body, place[chunk_id]))
-    ordered = dict.fromkeys([*first, *_promoted(rare, place, without_body)])
-    ordered.update(dict.fromkeys(chunk_id for chunk_id in fused if chunk_id not in without_body))
+    ordered = dict.fromkeys([*_holding(quoted, fused, without_body), *_promoted(rare, fused, without_body)])
+    ordered.update(dict.fromkeys([chunk_id for chunk_id in fused if chunk_id not in without_body]))
     ordered.update(dict.fromkeys(fused))
     order = list(ordered)
     for hits in near:
@@ -84,10 +80,19 @@ def _bring_near(order: list[int], hits: Sequence[int]) -> None:
             order.insert(MAX_PROMOTED - 1, order.pop(place))
 
 
-def _promoted(rare: Sequence[Sequence[int]], place: Mapping[int, int], without_body: Collection[int]) -> list[int]:
+def _holding(quoted: Sequence[Collection[int]], fused: Sequence[int], without_body: Collection[int]) -> list[int]:
+    """Those that hold quoted literals: more of them first, then with a body, then as fused."""
+    held = {chunk_id: sum(chunk_id in hits for hits in quoted) for chunk_id in fused} if quoted else {}
+    first = [chunk_id for chunk_id, count in held.items() if count]
+    first.sort(key=lambda chunk_id: (-held[chunk_id], chunk_id in without_body))
+    return first
+
+
+def _promoted(rare: Sequence[Sequence[int]], fused: Sequence[int], without_body: Collection[int]) -> list[int]:
+    candidates = frozenset(fused if rare else ())
     queues = []
     for hits in rare:
-        known = [chunk_id for chunk_id in hits if chunk_id in place]
+        known = [chunk_id for chunk_id in hits if chunk_id in candidates]
         queues.append([chunk_id for chunk_id in known if chunk_id not in without_body] or known[:1])
     promoted: dict[int, None] = {}
     for round_number in range(MAX_PROMOTED):

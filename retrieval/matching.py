@@ -16,6 +16,7 @@ MAX_SPANS = 1_000  # a text
 LITERAL_WEIGHT = 4  # a literal or substring says more than a word
 SUBSTRING_PART_CHARS = 3
 
+_ASCII_TAIL = re.compile("[0-9a-z]*")
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*")
 
 
@@ -61,9 +62,10 @@ class Matcher:
         return _apart(found)
 
     def _word_spans(self, text: str) -> Iterator[Span]:
+        known, stems = self.known, self.stems
         for start, end in self.places[text]:
-            stem = self.known[text[start:end]]
-            if stem in self.stems:
+            stem = known[text[start:end]]
+            if stem in stems:
                 yield Span(start, end, stem)
 
     def _find_places(self, text: str) -> Iterator[tuple[int, int]]:
@@ -78,8 +80,7 @@ class Matcher:
             while at >= 0:
                 end = at + len(beginning)
                 if at == 0 or not lowered[at - 1].isalnum():
-                    while end < len(lowered) and lowered[end].isalnum():
-                        end += 1
+                    end += len(_ASCII_TAIL.match(lowered, end)[0])  # type: ignore[index]
                     yield at, end
                 at = lowered.find(beginning, end)
 

@@ -124,7 +124,7 @@ def check_format(connection: driver.Connection, path: Path, *, base_id: str | No
     if _is_number(version) and int(version) > FORMAT_VERSION:
         raise FormatError(
             f"{path} has format {version}, this program knows {FORMAT_VERSION}",
-            hint="upgrade this program (`knowledge upgrade` says how)",
+            hint="upgrade this program to the version that wrote it",
         )
     if _is_number(version) and int(version) < FORMAT_VERSION:
         raise FormatError(f"{path} has the older format {version} (now {FORMAT_VERSION})", hint=RESET_HINT)

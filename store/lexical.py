@@ -9,20 +9,25 @@ import json
 from collections.abc import Sequence
 from itertools import groupby
 
+from domain.hashes import text_hash
 from store import driver
 from store.port import ChunkSketch, FoundChunk, Scope, Visibility
 from store.queries import hidden_clause, key_range
 
 WEIGHTS = "1.0, 2.0, 2.0"  # body, heading_path (S0-12), names (R30)
+_NO_TEXT = text_hash("")
 MAX_RANGES_AS_TERMS = 16  # more are looked up in a set: a chain of comparisons a posting would cost more
 
+# hashes stand before the texts in a row: none of these is read
 _SKETCH = """
-SELECT c.id, c.text_hash, c.body <> '' FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value
+SELECT c.id, c.text_hash, c.text_hash <> ? FROM json_each(?) AS wanted
+CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key
 """
 _FOUND = """
 SELECT c.id, d.key, c.ordinal, c.heading_path, c.body, c.names, c.start_line, c.end_line,
     d.title, d.root, d.file_hash, d.indexed_ns, d.mtime_ns
-FROM json_each(?) AS wanted JOIN chunks AS c ON c.id = wanted.value JOIN documents AS d ON d.id = c.document
+FROM json_each(?) AS wanted
+CROSS JOIN chunks AS c ON c.id = wanted.value CROSS JOIN documents AS d ON d.id = c.document
 """
 
 
@@ -83,18 +88,23 @@ def rank_words(
 
 
 def sketches(connection: driver.Connection, ids: Sequence[int]) -> list[ChunkSketch]:
-    rows = connection.execute(_SKETCH, (json.dumps(ids),)).fetchall()
-    by_id = {row[0]: ChunkSketch._make(row) for row in rows}
-    return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
+    rows = connection.execute(_SKETCH, (_NO_TEXT, _json(ids))).fetchall()
+    return list(map(ChunkSketch._make, rows))
 
 
 def found_chunks(connection: driver.Connection, ids: Sequence[int], visibility: Visibility) -> list[FoundChunk]:
     """One hydrating join in the order of `ids`; chunks gone in between are left out (S0-36, S0-37)."""
     clause, hidden = hidden_clause(visibility, "d.item_id")
-    where = f" WHERE 1{clause}" if clause else ""
-    rows = connection.execute(f"{_FOUND}{where}", (json.dumps(ids), *hidden)).fetchall()
-    by_id = {row[0]: FoundChunk._make(row) for row in rows}
-    return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
+    rows = connection.execute(
+        f"{_FOUND} WHERE 1{clause} ORDER BY wanted.key",
+        (_json(ids), *hidden),
+    ).fetchall()
+    return list(map(FoundChunk._make, rows))
+
+
+def _json(ids: Sequence[int]) -> str:
+    """A list of integers as JSON, in half the time that json.dumps takes."""
+    return str(list(ids))
 
 
 def has_documents(connection: driver.Connection) -> bool:

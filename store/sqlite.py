@@ -77,12 +77,10 @@ class SqliteSnapshot:
             return vocabulary.chunk_total(self._connection)
 
     def stems(self, words: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        with translated(self._path):
-            return analyzer(STEMMED).tokens(words)
+        return analyzer(STEMMED).tokens(words)
 
     def folded(self, word: str) -> str:
-        with translated(self._path):
-            tokens = analyzer(FOLDED).tokens([word])[word]
+        tokens = analyzer(FOLDED).tokens([word])[word]
         return tokens[0] if len(tokens) == 1 else ""
 
     def stem_counts(self, stems: Sequence[str]) -> Mapping[str, int]:

@@ -220,7 +220,7 @@ class SqliteStateStore:
         if version > len(STEPS):
             raise FormatError(
                 f"{self._path} was written by a newer version of this program (step {version}, known: {len(STEPS)})",
-                hint="upgrade this program (`knowledge upgrade` says how)",
+                hint="upgrade this program to the version that wrote it",
             )
         if read_only or version == len(STEPS):
             return

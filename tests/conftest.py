@@ -3,7 +3,12 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# a busy machine makes no example wrong
+hypothesis.settings.register_profile("knowledge", deadline=None)
+hypothesis.settings.load_profile("knowledge")
 
 XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 

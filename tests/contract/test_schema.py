@@ -100,7 +100,7 @@ def test_the_steps_of_state_are_only_appended() -> None:
 async def test_aiosqlite_runs_a_whole_function_on_its_own_thread() -> None:
     """`_execute` is not documented; store.connection rests on just this of it."""
     made = driver.connect(":memory:", uri=False, timeout_s=0.0)
-    connection = aiosqlite.Connection(lambda: made, 64)  # type: ignore[arg-type, return-value]
+    connection = aiosqlite.Connection(lambda: made, 64)
     async with connection:
         threads: list[int] = []
 

@@ -22,7 +22,7 @@ from domain.errors import (
 )
 from domain.layout import sidecars
 from domain.settings import Settings
-from tests.support.bases import build_base, layout_of, settings_of
+from tests.support.bases import build_base, index_into, layout_of, settings_of
 from tests.support.drifts import open_plain
 from tests.support.scratch import scratch_directory
 
@@ -252,3 +252,21 @@ def test_an_identity_that_is_lost_is_no_crash(base: Settings) -> None:
     by_sql("DELETE FROM meta WHERE key IN ('store_uuid', 'commit_seq')")(layout_of(base).database)
     report = maintenance.verify(base, deep=False)
     assert [result.name for result in report.results if result.state.value == "fail"] == ["identity"]
+
+
+def test_the_log_of_another_store_beside_it_is_no_crash(base: Settings) -> None:
+    """SQLite cannot tell whose WAL it finds: what it makes of it is refused, or it is right."""
+    path = layout_of(base).database
+    with scratch_directory() as elsewhere:
+        other = build_base(elsewhere)
+        with writable_base(other, "test") as held:
+            index_into(held, other, elsewhere / "docs", "docs", ["a.md"])
+            wal = sidecars(layout_of(other).database)[1].read_bytes()
+    assert len(wal) > 0
+    sidecars(path)[1].write_bytes(wal)
+    try:
+        assert maintenance.verify(base, deep=True).exit_status in (0, 13)
+    except KnowledgeError as error:
+        assert error.exit_status in (12, 13)
+    maintenance.reset(base, force=True)
+    assert maintenance.verify(base, deep=True).exit_status == 0

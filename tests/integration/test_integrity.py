@@ -14,11 +14,9 @@ from domain.errors import IntegrityError, LockedError
 from domain.settings import Settings
 from store import rebuilding
 from store.lock import WriteLock
-from store.port import StoreIdentity
-from store.sqlite import SqliteStore
 from tests.support import drifts
 from tests.support.audit import audit
-from tests.support.bases import TEXTS, build_base, index_into, layout_of, settings_of
+from tests.support.bases import TEXTS, build_base, identity_of, index_into, layout_of, settings_of
 from tests.support.scratch import scratch_directory
 
 Copy = Callable[[], Settings]
@@ -188,11 +186,3 @@ def test_an_index_of_everything_is_marked_by_the_worker_as_by_the_rule(tmp_path:
     with writable_base(settings, "test") as base:
         index_into(base, settings, tmp_path / "docs", "docs", ["a.md"])
     assert maintenance.verify(settings, deep=True).exit_status == 0
-
-
-def identity_of(settings: Settings) -> StoreIdentity:
-    store = SqliteStore(layout_of(settings).database, base_id=None)
-    try:
-        return store.reader().identity()
-    finally:
-        store.close()

@@ -1,5 +1,6 @@
 """One writer at a time, freed by the kernel, its holder named (P9, S0-60..62)."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -45,9 +46,7 @@ def path(tmp_path: Path) -> Path:
 def racers(path: Path) -> Iterator[list["subprocess.Popen[str]"]]:
     code = RACER.format(project=str(PROJECT), path=str(path))
     started = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(20)
     ]
     yield started
@@ -111,14 +110,14 @@ def test_it_is_held_in_this_process_too(path: Path) -> None:
 
 
 def test_a_lock_file_that_was_replaced_gives_no_second_holder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flock = lock_module.fcntl.flock
+    flock = fcntl.flock
 
     def replace_then_lock(descriptor: int, operation: int) -> None:
         path.unlink()
         path.write_bytes(b"")
         flock(descriptor, operation)
 
-    monkeypatch.setattr(lock_module.fcntl, "flock", replace_then_lock)
+    monkeypatch.setattr(fcntl, "flock", replace_then_lock)
     with pytest.raises(LockedError):
         WriteLock(path, purpose="test").acquire()
 

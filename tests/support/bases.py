@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.wiring import WritableBase, writable_base
+from app import maintenance
+from app.wiring import WritableBase, readable_base, writable_base
 from domain.files import FileCheck, Page
 from domain.layout import BaseLayout
 from domain.settings import Settings
-from store.port import RootRecord, RunRecord
+from store.port import RootRecord, RunRecord, StoreIdentity, Visibility
+from tests.support.audit import audit
 from workers.checking import CheckRules, check_page
 from workers.writer.groups import group_of
 
@@ -18,6 +20,9 @@ TEXTS = {
     "sub/d.txt": "only text\r\nwith two lines\r\n\r\nand a second block\r\n",
     "e.md": "\ufeff# Epsilon\n\nżółw and naïve café\n\n\n",
 }
+
+
+ALL_KEYS = ["docs/a.md", "docs/b.md", "docs/e.md", "docs/sub/c.md", "docs/sub/d.txt"]
 
 
 def settings_of(home: Path, **changes: object) -> Settings:
@@ -59,3 +64,25 @@ def build_base(where: Path, texts: Mapping[str, str] = TEXTS, **changes: object)
 
 def layout_of(settings: Settings) -> BaseLayout:
     return BaseLayout(settings.home)
+
+
+def keys_of(settings: Settings) -> list[str]:
+    with readable_base(settings) as base:
+        rows = base.store.reader().documents("", visibility=Visibility.everything())
+        return [row.key for row in rows]
+
+
+def identity_of(settings: Settings) -> StoreIdentity:
+    with readable_base(settings) as base:
+        return base.store.reader().identity()
+
+
+def runs_of(settings: Settings) -> list[RunRecord]:
+    with readable_base(settings) as base:
+        return list(base.state.runs())
+
+
+def assert_sound(settings: Settings) -> None:
+    """Both opinions: the audit's and the product's own."""
+    assert audit(layout_of(settings).database) == []
+    assert maintenance.verify(settings, deep=True).exit_status == 0

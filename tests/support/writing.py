@@ -38,7 +38,7 @@ def document(key: str, *, text_bytes: int = 100, generation: int = 1, observed_n
         metadata="{}",
         warnings="[]",
         tail="",
-        chunks=(),
+        chunks=((0, 0, 1, 1, b"t" * 12, key, "", "", f"body of {key}"),),
         text_bytes=text_bytes,
     )
 

@@ -41,22 +41,22 @@ def skip(generation: int, observed_ns: int) -> SkipWrite:
 
 def apply(write: Write, stored: Fence) -> tuple[Applied, Fence]:
     """What the store does with a decision: an oracle of `store.documents`, for one key."""
-    pair = {"generation": write.generation, "observed_ns": write.observed_ns}
+    generation, observed_ns = write.generation, write.observed_ns
     if isinstance(write, DocumentWrite):
         answer = decide_document(write, stored)
         if answer.verdict == "unchanged":
-            return answer, replace(stored, **pair)
+            return answer, replace(stored, generation=generation, observed_ns=observed_ns)
         if answer.verdict == "applied":
             created = stored.created_generation if stored.created_generation > 0 else write.generation
-            return answer, Fence(1, **pair, created_generation=created, file_hash=write.file_hash)
+            return answer, Fence(1, generation, observed_ns, created, write.file_hash)
     elif isinstance(write, RecheckWrite):
         answer = decide_recheck(write, stored)
         if answer.verdict == "applied":
-            return answer, replace(stored, **pair)
+            return answer, replace(stored, generation=generation, observed_ns=observed_ns)
     elif isinstance(write, RemoveWrite):
         answer = decide_remove(write, stored)
         if answer.verdict == "applied":
-            return answer, Fence(0, **pair)
+            return answer, Fence(0, generation, observed_ns)
     else:
         answer = decide_skip(write, stored)
     return answer, stored
@@ -71,9 +71,9 @@ def run(writes: list[Write], stored: Fence = NOTHING_STORED) -> Fence:
 contents = st.sampled_from([b"one", b"two", b"three"])
 pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
 writes = st.one_of(
-    st.builds(lambda pair, content: document(*pair, content), pairs, contents),
+    st.builds(lambda pair, content: document(pair[0], pair[1], content), pairs, contents),
     st.builds(lambda pair: remove(*pair), pairs),
-    st.builds(lambda pair, content: recheck(*pair, content), pairs, contents),
+    st.builds(lambda pair, content: recheck(pair[0], pair[1], content), pairs, contents),
     st.builds(lambda pair: skip(*pair), pairs),
 )
 
