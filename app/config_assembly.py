@@ -81,6 +81,7 @@ def _settings(
         max_file_bytes=_size_bytes(block),
         substring_index=block.substring_index,
         change_detection=block.change_detection,
+        allow_network_filesystem=block.allow_network_filesystem,
         queue=QueueSettings(block.queue.url, block.queue.files_per_job, block.queue.workers),
     )
 

@@ -177,6 +177,7 @@ knowledge:
   # max_file_bytes: 512KiB         # larger files are skipped and listed
   # substring_index: auto          # auto | on | off: for text written without spaces between words
   # change_detection: stat         # stat | hash: tell a changed file by dates and size, or by its content
+  # allow_network_filesystem: false   # true: the index may lie on NFS, SMB and the like
 
   # queue:
   #   url: ""                      # a Redis or Valkey; default: the bundled one, started when needed

@@ -138,6 +138,9 @@ class KnowledgeBlock(Struct, frozen=True, forbid_unknown_fields=True):
     change_detection: Annotated[
         Literal["stat", "hash"], _a("How a changed file is told: by its dates and size, or by its content.")
     ] = _BASE.change_detection
+    allow_network_filesystem: Annotated[
+        bool, _a("Make the index on a network file system all the same; its locks are not to be relied on there.")
+    ] = _BASE.allow_network_filesystem
     embeddings: Annotated[EmbeddingsBlock | None, _a("Switches the vector tier on.")] = None
     queue: Annotated[QueueBlock, _a("The queue between scheduler and workers.")] = field(
         default_factory=QueueBlock

@@ -52,6 +52,10 @@ def run_index(
         for root in roots:
             base.state.add_root(root.scope.record)
         store_files.clear_spool(base.layout)
+        if base.writer.identity().substring_index != settings.substring_index:
+            from store.rebuilding import apply_substring_index
+
+            apply_substring_index(base.writer.connection, base.layout.database, settings.substring_index)
         run = base.state.begin_run(
             _new_run(request, roots, clock_ns()), floor_generation=base.writer.highest_generation()
         )

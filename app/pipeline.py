@@ -21,7 +21,7 @@ from app.worker_process import Assignment, build_check_worker
 from domain.errors import QueueError, StorageError
 from domain.files import FileFailure, Page
 from domain.layout import BaseLayout
-from scheduler.dispatch import WINDOW_PAGES, Dispatcher
+from scheduler.dispatch import Dispatcher
 from scheduler.queue.address import QueueAddress, parse_queue_url
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.embedded import EmbeddedValkey
@@ -33,11 +33,14 @@ from store.port import PageOutcome, RemovalCandidate, RunRecord
 from store.state import SqliteStateStore
 from workers.checking import FinishedPage
 from workers.context import CONTEXT_KEY, WorkerContext
-from workers.writer.inbox import DocumentWriter
+from workers.writer.inbox import AwaitsMore, DocumentWriter
 from workers.writer.jobs import WriterContext, park_payload, write_page
 
 POLL_DELAY_S = 0.02
 WRITE_TIMEOUT_S = 600
+PAGES_IN_HAND = 12  # of the spool, waiting for their commit
+WRITE_POLL_DELAY_S = 0.05
+PAGES_HERE = 8  # in this process a page keeps its place until it is committed: enough of them to make a group
 JOBS_END_S = 5  # what a job may take to end when the run is over
 
 Observe = Callable[[FinishedPage, PageOutcome], None]
@@ -93,13 +96,20 @@ async def run_pipeline(
             if dispatcher.done(page.number):  # a page that was queued twice counts once
                 observe(page, outcome)
 
-        writer = await stack.enter_async_context(_document_writer(store, writer_state, plan.run.id, observed))
+        in_hand = PAGES_IN_HAND if plan.worker_processes else PAGES_HERE
+
+        def awaits_more(waiting: int) -> bool:
+            return waiting < min(in_hand, dispatcher.in_flight_count)
+
+        writer = await stack.enter_async_context(
+            _document_writer(store, writer_state, plan.run.id, observed, awaits_more)
+        )
         wiring = _Wiring(plan, names, pool, queue, address, writer, asyncio.get_running_loop().create_future())
         if plan.worker_processes:
             workers = wiring.processes(dispatcher)
         else:
             executor = stack.enter_context(ThreadPoolExecutor(max_workers=1, thread_name_prefix="check"))
-            workers = [_run_worker(build_check_worker(pool, wiring.check_context(executor)))]
+            workers = [_run_worker(build_check_worker(pool, wiring.check_context(executor), pages=PAGES_HERE))]
         await _until_first(dispatcher.dispatch(planned), [writer.run(), wiring.until_stopped(), *workers], address)
         if plan.queue_url:
             await queue.drop_everything()
@@ -188,7 +198,7 @@ async def _until_first(
 
 @asynccontextmanager
 async def _document_writer(
-    store: SqliteStoreWriter, state: SqliteStateStore, run_id: int, observe: Observe
+    store: SqliteStoreWriter, state: SqliteStateStore, run_id: int, observe: Observe, awaits_more: AwaitsMore
 ) -> AsyncIterator[DocumentWriter]:
     """The writer over the store's own connection, moved to a thread of its own for the time of the run."""
 
@@ -201,12 +211,17 @@ async def _document_writer(
     connection = aiosqlite.Connection(Borrowed, 64)  # type: ignore[arg-type]
     async with connection:
         yield DocumentWriter(
-            connection, store, record=lambda outcomes: state.finish_pages(run_id, outcomes), observe=observe
+            connection,
+            store,
+            record=lambda outcomes: state.finish_pages(run_id, outcomes),
+            observe=observe,
+            awaits_more=awaits_more,
         )
 
 
 def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
-    """An arq worker on the write queue; as many pages at a time as may be in flight, so that groups can form."""
+    """An arq worker on the write queue; enough pages at a time for groups to form. A poll asks the server about every
+    job that runs, so it comes less often than where jobs are short."""
     return Worker(
         functions=[
             func(write_page, name=WRITE_PAGE),
@@ -216,11 +231,11 @@ def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
         redis_pool=pool,
         ctx={CONTEXT_KEY: context},
         handle_signals=False,
-        max_jobs=WINDOW_PAGES,
+        max_jobs=PAGES_IN_HAND,
         job_timeout=WRITE_TIMEOUT_S,
         max_tries=5,
         keep_result=0,
-        poll_delay=POLL_DELAY_S,
+        poll_delay=WRITE_POLL_DELAY_S,
         health_check_interval=3600,
         job_serializer=serialize_job,
         job_deserializer=deserialize_job,

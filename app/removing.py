@@ -69,14 +69,14 @@ def settle_removals(
 ) -> RemovalReport:
     """Judge and apply the removals of a run, root by root; candidates are read in pages, never all at once."""
     total = RemovalReport()
-    for root in roots:
+    for root in {root.scope.prefix: root for root in roots}.values():  # once, in how many parts it was named
         settlement = _Settlement(base, snapshot, settings, run, root)
         verdict = judge_removals(
             candidates=base.state.candidate_count(run.id, root.scope.prefix),
             moved=settlement.count_moved(),
             documents_before=root.documents_before,
             files_met=root.tally.met if root.scope.is_full and not root.scope.is_gone else 1,
-            walk_ended_well=root.report.ended_well,
+            walk_ended_well=all(r.report.ended_well for r in roots if r.scope.prefix == root.scope.prefix),
             allow_mass=allow_mass or not root.scope.settings.held_removals,
         )
         if verdict.held:

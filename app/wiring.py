@@ -39,7 +39,7 @@ def locked_home(settings: Settings, purpose: str) -> Iterator[BaseLayout]:
     Raises LockedError naming the holder, UnsafePlaceError, StorageError.
     """
     layout = BaseLayout(settings.home)
-    files.make_home(layout)
+    files.make_home(layout, allow_network_filesystem=settings.allow_network_filesystem)
     with WriteLock(layout.lock, purpose=purpose):
         yield layout
 

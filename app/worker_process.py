@@ -28,7 +28,7 @@ from workers.jobs import check_page, park_payload
 from workers.writer.jobs import SpoolSink
 
 POLL_DELAY_S = 0.02
-PAGES_AT_A_TIME = 3  # one is worked on, the others wait beside it: a poll is never on the way
+PAGES_AT_A_TIME = 4  # one is worked on, the others wait beside it: a poll is never on the way
 JOB_TIMEOUT_S = 300
 READY_LINE = b"ready\n"
 
@@ -46,7 +46,7 @@ class Assignment(msgspec.Struct, frozen=True):
     address: QueueAddress
 
 
-def build_check_worker(pool: ArqRedis, context: WorkerContext) -> Worker:
+def build_check_worker(pool: ArqRedis, context: WorkerContext, *, pages: int = PAGES_AT_A_TIME) -> Worker:
     """An arq worker on the check queue. Every option is a keyword here: arq drops a misspelt setting silently."""
     return Worker(
         functions=[
@@ -57,7 +57,7 @@ def build_check_worker(pool: ArqRedis, context: WorkerContext) -> Worker:
         redis_pool=pool,
         ctx={CONTEXT_KEY: context},
         handle_signals=False,
-        max_jobs=PAGES_AT_A_TIME,
+        max_jobs=pages,
         job_timeout=JOB_TIMEOUT_S,
         max_tries=5,
         keep_result=0,

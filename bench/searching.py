@@ -42,7 +42,7 @@ def drawn_queries(home: Path) -> list[str]:
     finally:
         connection.close()
     rows = [(term, count) for term, count in rows if term.isalpha()]
-    source = random.Random(SEED)  # noqa: S311
+    source = random.Random(SEED)
     terms, weights = [term for term, _ in rows], [count for _, count in rows]
     return [" ".join(source.choices(terms, weights, k=1 + number % 8)) for number in range(QUERIES)]
 

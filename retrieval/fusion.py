@@ -48,17 +48,18 @@ def lanes_of(ranks: LaneRanks, chunk_id: int) -> Lanes:
 def arrange(
     fused: Sequence[int],
     *,
-    quoted: Sequence[Collection[int]],
+    quoted: Sequence[Mapping[int, bool]],
     rare: Sequence[Sequence[int]],
     near: Sequence[Sequence[int]] = (),
     without_body: Collection[int],
 ) -> list[int]:
     """The order of hits: quoted literals first, the best places of rare literals next, then as fused.
 
-    `quoted` holds the hits of each quoted literal: chunks with more of them stand higher. `rare` holds the hits of
-    each rare literal, best first: `MAX_PROMOTED` of all are set before the rest, each literal's best before any
-    one's second. `near` holds the hits of each rare compound, one of which is to be in the first `MAX_PROMOTED`.
-    Chunks without a body come last (R13), unless no hit of a rare literal has one.
+    `quoted` says of each hit of each quoted literal whether its case is exact: chunks with more of them stand
+    higher, then those with more of exact case. `rare` holds the hits of each rare literal, best first:
+    `MAX_PROMOTED` of all are set before the rest, each literal's best before any one's second. `near` holds the
+    hits of each rare compound, one of which is to be in the first `MAX_PROMOTED`.
+    Chunks without a body come last (R13), unless no hit of a quoted or rare literal has one.
     """
     if not (quoted or rare or near or without_body):
         return list(fused)
@@ -80,11 +81,13 @@ def _bring_near(order: list[int], hits: Sequence[int]) -> None:
             order.insert(MAX_PROMOTED - 1, order.pop(place))
 
 
-def _holding(quoted: Sequence[Collection[int]], fused: Sequence[int], without_body: Collection[int]) -> list[int]:
-    """Those that hold quoted literals: more of them first, then with a body, then as fused."""
+def _holding(quoted: Sequence[Mapping[int, bool]], fused: Sequence[int], without_body: Collection[int]) -> list[int]:
+    """Those that hold quoted literals, in the order that `arrange` says; without a body only if all are."""
     held = {chunk_id: sum(chunk_id in hits for hits in quoted) for chunk_id in fused} if quoted else {}
     first = [chunk_id for chunk_id, count in held.items() if count]
-    first.sort(key=lambda chunk_id: (-held[chunk_id], chunk_id in without_body))
+    first = [chunk_id for chunk_id in first if chunk_id not in without_body] or first
+    exact = {chunk_id: sum(hits.get(chunk_id, False) for hits in quoted) for chunk_id in first}
+    first.sort(key=lambda chunk_id: (-held[chunk_id], -exact[chunk_id]))
     return first
 
 

@@ -1,7 +1,7 @@
 """Candidates become hits: copies folded, cut to the count, with citation and snippet."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from domain.citations import Citation
 from retrieval.answer import MatchedIn, SearchHit, SearchRequest
@@ -11,8 +11,7 @@ from retrieval.snippet import make_snippet
 from store.port import ChunkSketch, FoundChunk, SearchSnapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """The chunks that may become hits, best first, with what the fusion knows of each."""
 
     ordered: tuple[ChunkSketch, ...]

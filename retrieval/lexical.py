@@ -1,17 +1,16 @@
 """The words lane: free text as OR-ed terms, ranked by BM25 on the stemmed table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from domain.status import DropReason
 from retrieval.answer import DroppedTerm
 from retrieval.statistics import StoreStatistics
-from retrieval.terms import choose_terms
+from retrieval.terms import MAX_TERMS, choose_terms
 from store.port import Scope, SearchSnapshot, Visibility
 
 
-@dataclass(frozen=True, slots=True)
-class WordsLane:
+class WordsLane(NamedTuple):
     """`ids` best first; `terms` are those searched for; `missing` are in no chunk at all."""
 
     ids: tuple[int, ...] = ()
@@ -31,6 +30,11 @@ def words_lane(
 ) -> WordsLane:
     if not terms:
         return WordsLane()
+    if len(set(terms)) == 1:  # nothing to choose from: how common it is matters only where it is not found
+        terms = terms[:MAX_TERMS]
+        ids = snapshot.rank_words(terms, limit=limit, scope=scope, visibility=visibility)
+        if ids:
+            return WordsLane(tuple(ids), tuple(terms))
     counts = statistics.term_counts(snapshot, terms)
     indexed = [term for term in terms if counts[term] >= 0]
     choice = choose_terms(indexed, counts, statistics.chunk_total(snapshot), limit)

@@ -1,7 +1,7 @@
 """The literal lane: tokens with punctuation and quoted text, wherever they stand in a chunk."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from retrieval.query_text import MAX_LITERALS, Literal, LiteralKind
 from store.port import LiteralHit, Scope, SearchSnapshot, Visibility
@@ -11,8 +11,7 @@ MAX_COMPOUND_POSTINGS = 1_000
 RARE_HITS = 20  # a literal that so few chunks hold, or fewer, is rare: it names something
 
 
-@dataclass(frozen=True, slots=True)
-class FoundLiteral:
+class FoundLiteral(NamedTuple):
     """A literal as it was found: as written, or without what a sentence puts around it."""
 
     text: str
@@ -29,8 +28,7 @@ class FoundLiteral:
         return not self.truncated and 0 < len(self.hits) <= RARE_HITS
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralLane:
+class LiteralLane(NamedTuple):
     """What all literals of a query found; `ids` is the lane's order."""
 
     found: tuple[FoundLiteral, ...] = ()

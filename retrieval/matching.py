@@ -71,8 +71,11 @@ class Matcher:
     def _find_places(self, text: str) -> Iterator[tuple[int, int]]:
         if not self.stems:
             return
-        if not text.isascii():
-            yield from (found.span() for found in _WORD.finditer(text))
+        if not text.isascii():  # folding may change any letter of a word but those of ASCII
+            for found in _WORD.finditer(text):
+                word = found[0]
+                if not word.isascii() or word.lower().startswith(self.beginnings):
+                    yield found.span()
             return
         lowered = text.lower()
         for beginning in self.beginnings:
@@ -101,8 +104,7 @@ def make_matcher(
 
 def _beginnings(stems: Iterable[str]) -> tuple[str, ...]:
     """How words with these stems begin: the stemmer rewrites at most a stem's last two characters."""
-    cut = sorted({stem[: max(len(stem) - 2, min(2, len(stem)))] for stem in stems})
-    return tuple(begin for begin in cut if not any(begin != other and begin.startswith(other) for other in cut))
+    return tuple(sorted({stem[: max(len(stem) - 2, min(2, len(stem)))] for stem in stems}))
 
 
 def _literal_pattern(text: str) -> re.Pattern[str]:

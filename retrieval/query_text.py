@@ -9,8 +9,8 @@ substring.
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from domain.errors import UsageError
 from domain.markdown.scripts import is_spaceless
@@ -35,14 +35,13 @@ _APOSTROPHE = re.compile(r"['\u2019]")
 class LiteralKind(StrEnum):
     """How much is meant by a piece's punctuation."""
 
-    QUOTED = "quoted"  # between quotes: everything
+    QUOTED = "quoted"  # between quotes, or the whole query: everything
     IDENTIFIER = "identifier"  # `C++`, `foo_bar.baz`, `--dry-run`, `ERR-1042`, an address, a path
     COMPOUND = "compound"  # `two-dimensional`, `O'Reilly` among other words: words first of all
     WORD = "word"  # `installed?`, `it's` among other words: nothing, it is the sentence's
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """Text to be found as it stands."""
 
     text: str
@@ -50,8 +49,7 @@ class Literal:
     kind: LiteralKind = LiteralKind.IDENTIFIER
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """The parts of a query in their order. Repeats are kept: they are weight."""
 
     terms: tuple[str, ...]
@@ -117,15 +115,20 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _literal(piece: str, is_alone: bool) -> Literal:
-    """Alone, every piece with punctuation is meant as it stands."""
     core = piece.lstrip(_OPENING).rstrip(_CLOSING)
-    if is_alone:
-        return Literal(piece, core)
+    kind = _kind(core)
+    if not is_alone:
+        return Literal(piece, core, kind)
+    # a word and a full stop may be meant so, but without the full stop it is for the words lane
+    return Literal(piece, piece) if kind is LiteralKind.WORD else Literal(piece, core, LiteralKind.QUOTED)
+
+
+def _kind(core: str) -> LiteralKind:
     parts = _APOSTROPHE.sub("-", _CONTRACTION.sub("", core)).split("-")
     if all(part.isalpha() for part in parts):
-        return Literal(piece, core, LiteralKind.COMPOUND if len(parts) > 1 else LiteralKind.WORD)
+        return LiteralKind.COMPOUND if len(parts) > 1 else LiteralKind.WORD
     is_word = len(parts) == 1 and split_words(parts[0]) == parts
-    return Literal(piece, core, LiteralKind.WORD if is_word else LiteralKind.IDENTIFIER)
+    return LiteralKind.WORD if is_word else LiteralKind.IDENTIFIER
 
 
 class _Parts:

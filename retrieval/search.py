@@ -4,7 +4,7 @@ Synchronous: a server runs it in one hop on the connection's thread.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from domain.status import DropReason, SearchNote, SearchStatus
 from retrieval.answer import DroppedTerm, SearchAnswer, SearchRequest
@@ -24,8 +24,7 @@ WIDER = 8  # where copies and chunks without a body leave too few hits
 MAX_LANE_LIMIT = LANE_LIMIT * WIDER * WIDER
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """What every lane is given."""
 
     snapshot: SearchSnapshot
@@ -35,8 +34,7 @@ class _Question:
     scope: Scope | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """What the lanes found."""
 
     words: WordsLane
@@ -111,7 +109,7 @@ def _run_lanes(question: _Question, terms: Sequence[str], limit: int) -> _Found:
     sketches = {sketch.id: sketch for sketch in snapshot.sketches(list(fused))}
     order = arrange(
         list(sketches),
-        quoted=list(map(frozenset, literal.hits_of(LiteralKind.QUOTED))),
+        quoted=[dict(found.hits) for found in literal.found if found.kind is LiteralKind.QUOTED],
         rare=literal.hits_of(LiteralKind.IDENTIFIER, rare=True),
         near=near,
         without_body=frozenset(sketch.id for sketch in sketches.values() if not sketch.has_body),

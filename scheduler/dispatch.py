@@ -79,6 +79,10 @@ class Dispatcher:
         return list(self._in_flight.values())
 
     @property
+    def in_flight_count(self) -> int:
+        return len(self._in_flight)
+
+    @property
     def gave_up(self) -> Sequence[FileFailure]:
         """The files that killed their worker whenever they were tried."""
         return list(self._gave_up)
@@ -162,7 +166,8 @@ class Dispatcher:
             if self._suspects and not self._in_flight:
                 await self._send(self._suspects.popleft())
             try:
-                await asyncio.wait_for(self._changed.wait(), LOOK_AFTER_S)
+                async with asyncio.timeout(LOOK_AFTER_S):  # wait_for may swallow a cancellation (Python 3.11)
+                    await self._changed.wait()
             except TimeoutError:
                 await self._look_for_lost()
 

@@ -22,6 +22,7 @@ from store.port import (
     RemoveWrite,
     SkipWrite,
     StoreCounts,
+    StoreIdentity,
     Visibility,
     WriteGroup,
 )
@@ -78,6 +79,10 @@ class SqliteStoreWriter:
             self._set_meta("generation", str(generation))
             if complete:
                 self._set_meta("complete_ns", str(time.time_ns()))
+
+    def identity(self) -> StoreIdentity:
+        with translated(self._path):
+            return queries.identity(self._connection)
 
     def counts(self) -> StoreCounts:
         with translated(self._path):

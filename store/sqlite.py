@@ -112,9 +112,7 @@ class SqliteSnapshot:
         visibility: Visibility,
     ) -> LiteralFind:
         with translated(self._path):
-            return literal.find_literal(
-                self._connection, text, first, limit, max_postings, scope, visibility
-            )
+            return literal.find_literal(self._connection, text, first, limit, max_postings, scope, visibility)
 
     def find_substrings(
         self, pieces: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility

@@ -217,6 +217,12 @@ class SqliteStateStore:
     def _migrate(self, *, read_only: bool) -> None:
         with translated(self._path):
             version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+            names = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_schema").fetchall()}
+        if names and "base" not in names:
+            raise FormatError(
+                f"{self._path} is a database of another program",
+                hint="move it away, or choose another directory",
+            )
         if version > len(STEPS):
             raise FormatError(
                 f"{self._path} was written by a newer version of this program (step {version}, known: {len(STEPS)})",

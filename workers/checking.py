@@ -45,6 +45,11 @@ class FinishedPage:
     def text_bytes(self) -> int:
         return sum(document.text_bytes for document in self.documents)
 
+    @property
+    def file_count(self) -> int:
+        """Files that are written for; failures need no row."""
+        return len(self.documents) + len(self.rechecks) + len(self.skips)
+
 
 Checked = DocumentWrite | RecheckWrite | SkipWrite | FileFailure
 

@@ -52,7 +52,7 @@ class EmbeddedValkey:
     def launch(self) -> None:
         """Start the server without waiting for it. Call it from the main thread.
 
-        Raises QueueError when there is no server program.
+        Raises QueueError when there is no server program, or it may not be started.
         """
         program = server_program()
         sweep_runtime_directories()
@@ -62,14 +62,21 @@ class EmbeddedValkey:
         command = [program, *_options(address, self._directory)]
         if sys.platform == "linux":
             command = [sys.executable, "-I", "-S", "-c", _SHIM, str(os.getpid()), *command]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=self._directory,
-            start_new_session=True,  # Ctrl-C is for the starter, which ends the server last
-        )
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=self._directory,
+                start_new_session=True,  # Ctrl-C is for the starter, which ends the server last
+            )
+        except OSError as error:
+            self.stop()
+            raise QueueError(
+                f"the bundled Valkey cannot be started: {error.strerror}",
+                hint="set queue.url to a Redis or Valkey that runs",
+            ) from error
         (self._directory / OWNER_NAME).write_text(f"{os.getpid()} {self._process.pid}\n", encoding="ascii")
 
     @property
@@ -185,10 +192,8 @@ def _is_alive(pid: int) -> bool:
 
 def _command_of(pid: int) -> str:
     """A process's command line, "" where it is gone: a pid may have been given to another process since."""
-    done = subprocess.run(
-        ["ps", "-o", "command=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout
+    command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:  # a small image without ps: Linux, where the kernel has ended the server
+        return ""

@@ -47,6 +47,7 @@ def test_the_keys_of_the_block() -> None:
         "max_file_bytes",
         "substring_index",
         "change_detection",
+        "allow_network_filesystem",
         "embeddings",
         "queue",
         "schedules",

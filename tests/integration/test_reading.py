@@ -2,28 +2,17 @@
 
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from domain.files import Reason
 from tests.support.scratch import scratch_directory
-from tests.support.trees import as_nobody, make_tree, mode
+from tests.support.trees import OtherOs, as_nobody, make_tree, mode
 from workers import reading
 from workers.reading import FileRead, NotRead, RootReader
 
 CAP = 1000
-
-
-class OtherOs:
-    """The module `os` with some functions of a test's own."""
-
-    def __init__(self, **functions: Callable[..., object]) -> None:
-        self._functions = functions
-
-    def __getattr__(self, name: str) -> object:
-        return self._functions.get(name, getattr(os, name))
 
 
 @pytest.fixture

@@ -147,6 +147,13 @@ def test_a_common_literal_does_not_crowd_out_the_words(tmp_path: Path) -> None:
     assert ask(build_store(tmp_path / "home", made), "std::vector memory leak").results[0].path == "d/best.md"
 
 
+def test_alone_a_common_literal_stands_before_its_words(tmp_path: Path) -> None:
+    made = {f"d/{number:02}.md": f"net net net {number}" for number in range(30)}
+    made |= {f"d/x{number:02}.md": f"{'filler ' * 50} a .NET thing {number}" for number in range(30)}
+    answer = ask(build_store(tmp_path / "home", made), ".NET", top_k=20)
+    assert all(hit.path.startswith("d/x") for hit in answer.results)
+
+
 def test_a_literal_in_a_heading_without_a_body_is_found(tmp_path: Path) -> None:
     made = {"d/a.md": "# Codes\n\n## ERR-1042\n\n## ERR-7\n", "d/b.md": "err text and 1042 numbers"}
     first = ask(build_store(tmp_path / "home", made), "ERR-1042").results[0]

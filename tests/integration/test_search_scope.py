@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import UsageError
+from domain.status import DropReason
 from retrieval.answer import SearchAnswer, SearchRequest
 from retrieval.search import search
 from store import lexical
@@ -96,3 +97,16 @@ def test_ranges_stay_right_after_changes(tmp_path: Path) -> None:
 def test_a_pattern_that_is_none_is_a_usage_error(database: Path) -> None:
     with pytest.raises(UsageError):
         ask(database, "zebra", path_glob="**/a/**/b/**/c/**/d")
+
+
+def test_common_terms_are_left_out_only_where_the_others_fill_the_lane(tmp_path: Path) -> None:
+    made = {f"big/{number:03}.md": f"common {'rare' if number % 3 == 0 else 'other'} {number}" for number in range(240)}
+    made |= {f"small/{number}.md": f"common words {number}" for number in range(4)}
+    database = build_store(tmp_path / "home", made)
+    everywhere = ask(database, "common rare")
+    assert [drop.term for drop in everywhere.dropped_terms] == ["common"]
+    assert everywhere.dropped_terms[0].reason is DropReason.TOO_COMMON
+    assert all("common" in hit.snippet and len(hit.matches) == 2 for hit in everywhere.results)
+    inside = ask(database, "common rare", root="small")
+    assert len(inside.results) == 4
+    assert inside.dropped_terms == ()

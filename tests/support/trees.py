@@ -50,6 +50,16 @@ def _facts(path: Path) -> tuple[object, ...]:
     return status.st_mode, status.st_mtime_ns, status.st_ctime_ns, hashlib.sha256(content).hexdigest()
 
 
+class OtherOs:
+    """The module `os` with some functions of a test's own."""
+
+    def __init__(self, **functions: Callable[..., object]) -> None:
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> object:
+        return self._functions.get(name, getattr(os, name))
+
+
 @contextmanager
 def mode(path: Path, bits: int) -> Iterator[None]:
     """A path with other mode bits for a while."""

@@ -45,7 +45,18 @@ def test_chunks_without_a_body_stand_last() -> None:
 
 
 def test_quoted_literals_stand_first_and_more_of_them_higher() -> None:
-    assert arrange([1, 2, 3, 4], quoted=[{3, 4}, {4}], rare=[], without_body=frozenset()) == [4, 3, 1, 2]
+    assert arrange(
+        [1, 2, 3, 4], quoted=[dict.fromkeys((3, 4), True), {4: True}], rare=[], without_body=frozenset()
+    ) == [4, 3, 1, 2]
+
+
+def test_exact_case_stands_higher() -> None:
+    assert arrange([1, 2, 3], quoted=[{1: False, 3: True}], rare=[], without_body=frozenset()) == [3, 1, 2]
+
+
+def test_quoted_literals_prefer_hits_with_a_body() -> None:
+    assert arrange([1, 2, 3, 4], quoted=[dict.fromkeys((3, 4), True)], rare=[], without_body={3}) == [4, 1, 2, 3]
+    assert arrange([1, 2, 3, 4], quoted=[{3: True}], rare=[], without_body={3}) == [3, 1, 2, 4]
 
 
 def test_rare_literals_take_the_first_three_places() -> None:
@@ -73,5 +84,7 @@ def test_a_compound_is_brought_near_and_no_nearer() -> None:
 def test_arranging_loses_nothing_and_adds_nothing(
     fused: list[int], quoted: list[list[int]], rare: list[list[int]], empty: list[int]
 ) -> None:
-    order = arrange(fused, quoted=quoted, rare=rare, near=rare, without_body=empty)
+    order = arrange(
+        fused, quoted=[dict.fromkeys(hits, True) for hits in quoted], rare=rare, near=rare, without_body=empty
+    )
     assert sorted(order) == sorted(fused)

@@ -17,7 +17,7 @@ from workers.writer.groups import (
     MOST_GROUP_FILES,
     Committed,
     apply_halving,
-    fits,
+    group_length,
     group_of,
     next_group_bytes,
     page_outcome,
@@ -40,26 +40,28 @@ def test_a_group_stays_within_its_limits(holds_s: list[float]) -> None:
 
 
 def test_a_page_alone_always_fits() -> None:
-    assert fits([], finished(1, ["docs/a"], text_bytes=10 * MOST_GROUP_BYTES), LEAST_GROUP_BYTES)
+    assert group_length([], LEAST_GROUP_BYTES) == 0
+    large = finished(1, ["docs/a"], text_bytes=10 * MOST_GROUP_BYTES)
+    assert group_length([large, finished(2, ["docs/b"])], LEAST_GROUP_BYTES) == 1
 
 
 def test_pages_fit_up_to_the_size_of_the_group() -> None:
     first, second = finished(1, ["docs/a"], text_bytes=60), finished(2, ["docs/b"], text_bytes=40)
-    assert fits([first], second, 100)
-    assert not fits([first], second, 99)
+    assert group_length([first, second], 100) == 2
+    assert group_length([first, second], 99) == 1
 
 
 def test_pages_without_text_are_bounded_by_their_files() -> None:
     first = finished(1, rechecks=[f"docs/{n}" for n in range(MOST_GROUP_FILES)])
-    assert not fits([first], finished(2, rechecks=["docs/x"]), FIRST_GROUP_BYTES)
-    assert fits([first], finished(2), FIRST_GROUP_BYTES)
+    assert group_length([first, finished(2, rechecks=["docs/x"])], FIRST_GROUP_BYTES) == 1
+    assert group_length([first, finished(2)], FIRST_GROUP_BYTES) == 2
 
 
 def test_a_page_is_never_in_a_group_twice() -> None:
     """C-04: a key stands in a group at most once."""
     page = finished(1, ["docs/a"])
-    assert not fits([page], page, FIRST_GROUP_BYTES)
-    assert fits([page], finished(2, ["docs/b"]), FIRST_GROUP_BYTES)
+    assert group_length([page, page], FIRST_GROUP_BYTES) == 1
+    assert group_length([page, finished(2, ["docs/b"])], FIRST_GROUP_BYTES) == 2
 
 
 KINDS = st.lists(st.sampled_from(["document", "recheck", "skip", "remove"]), max_size=24)

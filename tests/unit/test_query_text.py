@@ -57,7 +57,18 @@ def test_single_characters_stand_apart() -> None:
 )
 def test_pieces_with_punctuation_are_literals(piece: str, core: str, kind: LiteralKind) -> None:
     assert parse_query(f"some {piece} words").literals == (Literal(piece, core, kind),)
-    assert parse_query(piece).literals == (Literal(piece, core, LiteralKind.IDENTIFIER),)
+
+
+@pytest.mark.parametrize(
+    ("text", "literal"),
+    [
+        ("two-dimensional,", Literal("two-dimensional,", "two-dimensional", LiteralKind.QUOTED)),
+        (" C++ ", Literal("C++", "C++", LiteralKind.QUOTED)),
+        ("installed?", Literal("installed?", "installed?")),
+    ],
+)
+def test_alone_a_piece_is_meant_as_it_stands(text: str, literal: Literal) -> None:
+    assert parse_query(text).literals == (literal,)
 
 
 def test_a_piece_of_letters_and_digits_is_no_literal() -> None:
@@ -71,7 +82,7 @@ def test_quotes_make_a_literal(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['"foo', 'foo"', '5" and 6" pipes', 'a"b"c'])
 def test_other_quotes_are_punctuation(text: str) -> None:
-    assert not any(literal.kind is LiteralKind.QUOTED for literal in parse_query(text).literals)
+    assert not any(literal.kind is LiteralKind.QUOTED for literal in parse_query(f"say {text}").literals)
 
 
 def test_punctuation_alone_is_dropped_and_named() -> None:

@@ -1,7 +1,7 @@
 """What one transaction carries, and what becomes of a page once it is committed."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from domain.files import FileFailure, Outcome, Reason
@@ -34,15 +34,19 @@ def next_group_bytes(current: int, hold_s: float) -> int:
     return current
 
 
-def fits(pages: Sequence[FinishedPage], page: FinishedPage, group_bytes: int) -> bool:
-    """Whether a waiting page goes into the group with these: a page alone always does, a page twice never."""
-    if not pages:
-        return True
-    if any(other.number == page.number and other.run == page.run for other in pages):
-        return False
-    text_bytes = sum(other.text_bytes for other in pages) + page.text_bytes
-    files = sum(len(group_of([other])) for other in (*pages, page))
-    return text_bytes <= group_bytes and files <= MOST_GROUP_FILES
+def group_length(waiting: Iterable[FinishedPage], group_bytes: int) -> int:
+    """How many of the waiting pages, from the first on, make one group: the first in any case, then as many as fit
+    into `group_bytes` of text and 4,096 files; never one page twice."""
+    taken: set[tuple[int, int]] = set()
+    text_bytes = files = 0
+    for page in waiting:
+        text_bytes += page.text_bytes
+        files += page.file_count
+        is_over = text_bytes > group_bytes or files > MOST_GROUP_FILES
+        if taken and (is_over or (page.run, page.number) in taken):
+            break
+        taken.add((page.run, page.number))
+    return len(taken)
 
 
 def group_of(pages: Sequence[FinishedPage]) -> WriteGroup:
@@ -114,20 +118,32 @@ def _refused(group: WriteGroup, refusal: RowRefusedError) -> tuple[FileFailure, 
     return tuple(FileFailure(key, Reason.STORE_REFUSED, refusal.message) for key in keys)
 
 
-def page_outcome(
-    page: FinishedPage, committed: Committed, clock_ns: Callable[[], int] = time.time_ns
-) -> PageOutcome:
-    """What is recorded of one page of a committed group: counts, failures, candidates for removal."""
-    keys = {write.key for part in (page.documents, page.rechecks, page.skips) for write in part}
+def page_outcomes(
+    pages: Sequence[FinishedPage], committed: Committed, clock_ns: Callable[[], int] = time.time_ns
+) -> list[PageOutcome]:
+    """What is recorded of the pages of a committed group: counts, failures, candidates for removal."""
     # one answer a key: two parts of a page that was tried again may stand in one group
-    answers = list({answer.key: answer for answer in committed.results if answer.key in keys}.values())
-    failed = [*page.failures, *(failure for failure in committed.refused if failure.key in keys)]
+    answers = {answer.key: answer for answer in committed.results}
+    refused = {failure.key: failure for failure in committed.refused}
+    return [_page_outcome(page, answers, refused, clock_ns()) for page in pages]
+
+
+def page_outcome(page: FinishedPage, committed: Committed, clock_ns: Callable[[], int] = time.time_ns) -> PageOutcome:
+    """The same of one page."""
+    return page_outcomes([page], committed, clock_ns)[0]
+
+
+def _page_outcome(
+    page: FinishedPage, by_key: Mapping[str, Applied], refused: Mapping[str, FileFailure], now_ns: int
+) -> PageOutcome:
+    keys = [write.key for part in (page.documents, page.rechecks, page.skips) for write in part]
+    answers = [by_key[key] for key in keys if key in by_key]
+    failed = [*page.failures, *(refused[key] for key in keys if key in refused)]
     counts: dict[str, int] = {}
     for answer in answers:
         counts[answer.outcome.value] = counts.get(answer.outcome.value, 0) + 1
     if failed:
         counts[Outcome.FAILED.value] = len(failed)
-    now_ns = clock_ns()
     skips = {skip.key: skip for skip in page.skips}
     return PageOutcome(
         page=page.number,
