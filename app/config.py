@@ -61,9 +61,7 @@ def process_environ() -> Mapping[str, str]:
     return os.environ
 
 
-def read(
-    located: Located, environ: Mapping[str, str], *, cwd: Path, absent_roots: AbsentRoots = "refuse"
-) -> Loaded:
+def read(located: Located, environ: Mapping[str, str], *, cwd: Path, absent_roots: AbsentRoots = "refuse") -> Loaded:
     """Read and check, without asking for trust: for verbs that only show. Raises ConfigurationError.
 
     absent_roots: whether a root that is not there is refused or a note, for commands that answer from what

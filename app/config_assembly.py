@@ -109,9 +109,7 @@ def _no_block(keys: tuple[str, ...]) -> str:
     """A key that belongs into the block, or a misspelt block, is named."""
     for key in keys:
         if key in _BLOCK_KEYS[1:]:
-            return (
-                f"the file holds no knowledge block; {shown(key)} stands at the top level instead of below it"
-            )
+            return f"the file holds no knowledge block; {shown(key)} stands at the top level instead of below it"
         if nearest(key, ["knowledge"]):
             return f"the file holds no knowledge block; the nearest key is {shown(key)}"
     return "the file holds no knowledge block"
@@ -128,9 +126,5 @@ def _notes(
     if block.server is not None:
         names["server.read_token_env"] = block.server.read_token_env
         names["server.operate_token_env"] = block.server.operate_token_env
-    notes += [
-        f"{key}: the variable {name} is not set"
-        for key, name in names.items()
-        if name and not environ.get(name)
-    ]
+    notes += [f"{key}: the variable {name} is not set" for key, name in names.items() if name and not environ.get(name)]
     return tuple(notes)

@@ -104,9 +104,7 @@ def _type_problem(name: str, type_: Any, message: str) -> Problem:
 
 
 def _wrong_type(wrong: re.Match[str]) -> str:
-    expected = " or ".join(
-        _NAMES.get(part, part) for part in wrong["expected"].split(" | ") if part != "null"
-    )
+    expected = " or ".join(_NAMES.get(part, part) for part in wrong["expected"].split(" | ") if part != "null")
     if expected.startswith("a whole number or"):
         expected = "a number or text with a unit"
     limit = wrong["limit"].replace("of length >= 1", "that is not empty").replace(">=", "of at least")

@@ -132,9 +132,7 @@ def _yaml_error(error: yaml.YAMLError, text: str, path: Path) -> ConfigurationEr
     )
 
 
-def _block_node(
-    reader: "_Reader", top: dict[str, tuple[int, yaml.Node]]
-) -> tuple[str, tuple[int, yaml.Node] | None]:
+def _block_node(reader: "_Reader", top: dict[str, tuple[int, yaml.Node]]) -> tuple[str, tuple[int, yaml.Node] | None]:
     """Where the block lies (`knowledge` or `harness.knowledge`), its line and node; None: there is none."""
     found = {_BLOCK: top[_BLOCK]} if _BLOCK in top else {}
     _, harness = top.get("harness", (0, None))

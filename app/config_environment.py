@@ -40,9 +40,7 @@ def key_variables(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def known_variables(
-    struct: type[msgspec.Struct] = KnowledgeBlock, above: str = ""
-) -> dict[str, tuple[str, Any]]:
+def known_variables(struct: type[msgspec.Struct] = KnowledgeBlock, above: str = "") -> dict[str, tuple[str, Any]]:
     """Key and type of each variable's name, nested blocks by `__`."""
     known: dict[str, tuple[str, Any]] = {}
     for name, type_ in field_types(struct).items():
@@ -55,9 +53,7 @@ def known_variables(
     return known
 
 
-def overlay(
-    raw: Mapping[str, Any], environ: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, str], list[Problem]]:
+def overlay(raw: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str], list[Problem]]:
     """The values with the variables over them, which variable set which key, and what is wrong."""
     values, set_by, problems = copy.deepcopy(dict(raw)), {}, []
     known = known_variables()
@@ -79,11 +75,7 @@ def _unknown_variable(variable: str, known: Mapping[str, Any]) -> Problem:
     near = nearest(variable.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in known])
     near = near and PREFIX + near
     text = "unknown environment variable"
-    hint = (
-        f"Did you mean {near}? Otherwise unset it."
-        if near
-        else f"Unset it: {PREFIX} is this program's prefix."
-    )
+    hint = f"Did you mean {near}? Otherwise unset it." if near else f"Unset it: {PREFIX} is this program's prefix."
     return Problem(variable, text + (f"; the nearest known one is {near}" if near else ""), hint)
 
 

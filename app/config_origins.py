@@ -72,13 +72,9 @@ class Sources:
     def overlaid(self, variables: Mapping[str, str]) -> "Sources":
         """The same with variables over the file: what they replace is no longer the file's."""
         kept = {
-            key: line
-            for key, line in self.lines.items()
-            if not any(_is_at_or_below(key, set_) for set_ in variables)
+            key: line for key, line in self.lines.items() if not any(_is_at_or_below(key, set_) for set_ in variables)
         }
-        return Sources(
-            self.config_path, self.prefix, MappingProxyType(kept), MappingProxyType(dict(variables))
-        )
+        return Sources(self.config_path, self.prefix, MappingProxyType(kept), MappingProxyType(dict(variables)))
 
     def origin(self, key: str) -> Origin:
         """Where exactly this key was set; an entry of a list that a variable set has the list's origin."""

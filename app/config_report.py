@@ -134,9 +134,7 @@ def _roots(loaded: Loaded, block: KnowledgeBlock) -> Iterator[EffectiveValue]:
                 yield EffectiveValue(f"{key}.{name}", _plain(value), origin)
 
 
-def _nested(
-    name: str, block: msgspec.Struct, sources: Sources, environ: Mapping[str, str]
-) -> Iterator[EffectiveValue]:
+def _nested(name: str, block: msgspec.Struct, sources: Sources, environ: Mapping[str, str]) -> Iterator[EffectiveValue]:
     for inner, value in msgspec.structs.asdict(block).items():
         key = f"{name}.{inner}"
         plain = _plain(value)

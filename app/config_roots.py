@@ -48,9 +48,7 @@ def word_problems(block: PathBlock, key: str) -> Iterator[Problem]:
         yield Problem(f"{key}.path", "must be the path of a folder")
     if block.name and (block.name in {".", ".."} or "/" in block.name or has_control_characters(block.name)):
         yield Problem(f"{key}.name", "must not hold / or control characters, nor be . or ..")
-    if not all(
-        extension.strip(". ") and not has_control_characters(extension) for extension in block.extensions
-    ):
+    if not all(extension.strip(". ") and not has_control_characters(extension) for extension in block.extensions):
         yield Problem(f"{key}.extensions", "must be endings such as .md")
     if any(not name or "/" in name for name in block.exclude_dirs):
         yield Problem(f"{key}.exclude_dirs", "must be names of folders, without /", "Use exclude for paths.")
@@ -72,9 +70,7 @@ def place_problems(roots: Sequence[RootSettings], home: Path, absent: Mapping[in
         elif path == real_home or path.is_relative_to(real_home):
             yield Problem(key, f"{words} lies in the index's own directory {shown(str(home))}")
         elif index in absent:
-            yield Problem(
-                key, f"{words} {absent[index]}", "Check the path; relative ones start at the file's folder."
-            )
+            yield Problem(key, f"{words} {absent[index]}", "Check the path; relative ones start at the file's folder.")
         for other, other_path in enumerate(real_paths[:index]):
             if path.is_relative_to(other_path) or other_path.is_relative_to(path):
                 text = f"{words} overlaps with {shown(str(roots[other].path))} (paths[{other}])"

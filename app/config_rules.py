@@ -118,12 +118,8 @@ def _base_url_problems(block: EmbeddingsBlock) -> Iterator[Problem]:
     if address is None or address.scheme not in {"http", "https"} or not address.hostname:
         yield Problem(key, "must be an http or https address", "Such as http://127.0.0.1:1234/v1")
     elif address.username is not None or address.password is not None:
-        yield Problem(
-            key, "must not hold a user name or password", "Put the key in a variable; see api_key_env."
-        )
-    elif address.scheme == "http" and not (
-        is_loopback(address.hostname) or address.hostname in block.insecure_hosts
-    ):
+        yield Problem(key, "must not hold a user name or password", "Put the key in a variable; see api_key_env.")
+    elif address.scheme == "http" and not (is_loopback(address.hostname) or address.hostname in block.insecure_hosts):
         text = "must be https, for it is not this machine"
         yield Problem(key, text, "In a private network: name the host in embeddings.insecure_hosts.")
 
@@ -132,9 +128,7 @@ def variable_name_problems(name: str, key: str) -> Iterator[Problem]:
     """The value is never echoed: it may be the secret itself."""
     if name and looks_like_a_secret(name):
         text = "must be the NAME of an environment variable; it looks like a secret (not shown here)"
-        hint = (
-            "Put the secret in a variable and its name here; replace a secret that was written into a file."
-        )
+        hint = "Put the secret in a variable and its name here; replace a secret that was written into a file."
         yield Problem(key, text, hint)
 
 

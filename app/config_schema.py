@@ -36,33 +36,25 @@ class PathBlock(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, _a("First part of the citations; the folder's own name when empty.")] = ""
     role: Annotated[Literal["documents"], _a("What the root holds.")] = _ROOT.role
     description: Annotated[str, _a("One sentence about what lies there.")] = _ROOT.description
-    include: Annotated[tuple[str, ...], _a("Patterns in gitignore syntax; empty: everything.")] = (
-        _ROOT.include
-    )
+    include: Annotated[tuple[str, ...], _a("Patterns in gitignore syntax; empty: everything.")] = _ROOT.include
     exclude: Annotated[tuple[str, ...], _a("Patterns in gitignore syntax that are left out.")] = _ROOT.exclude
     exclude_dirs: Annotated[tuple[str, ...], _a("Names of folders that are left out wherever they lie.")] = (
         _ROOT.exclude_dirs
     )
     extensions: Annotated[tuple[str, ...], _a("Endings of the files that are read.")] = _ROOT.extensions
     watch: Annotated[bool, _a("Whether changes are followed while a service runs.")] = _ROOT.watch
-    link: Annotated[
-        str, _a("Template of a hit's URL: {path}, {absolute_path}, {start_line}, {heading_anchor}.")
-    ] = _ROOT.link
-    held_removals: Annotated[bool, _a("Whether unusually many removals wait for a confirmation.")] = (
-        _ROOT.held_removals
+    link: Annotated[str, _a("Template of a hit's URL: {path}, {absolute_path}, {start_line}, {heading_anchor}.")] = (
+        _ROOT.link
     )
+    held_removals: Annotated[bool, _a("Whether unusually many removals wait for a confirmation.")] = _ROOT.held_removals
 
 
 class QueueBlock(Struct, frozen=True, forbid_unknown_fields=True):
     """The queue between scheduler and workers."""
 
-    url: Annotated[str, _a("A Redis or Valkey URL; empty: the bundled Valkey, started when needed.")] = (
-        _QUEUE.url
-    )
+    url: Annotated[str, _a("A Redis or Valkey URL; empty: the bundled Valkey, started when needed.")] = _QUEUE.url
     files_per_job: Annotated[int, _a("Files in one job.", ge=1, le=MAX_FILES_PER_JOB)] = _QUEUE.files_per_job
-    workers: Annotated[int, _a("Worker processes; 0: chosen by the run.", ge=0, le=MAX_WORKERS)] = (
-        _QUEUE.workers
-    )
+    workers: Annotated[int, _a("Worker processes; 0: chosen by the run.", ge=0, le=MAX_WORKERS)] = _QUEUE.workers
 
 
 class EmbeddingsBlock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,9 +68,7 @@ class EmbeddingsBlock(Struct, frozen=True, forbid_unknown_fields=True):
     batch: Annotated[int, _a("Texts in one request.", ge=1, le=2048)] = 64
     concurrency: Annotated[int, _a("Requests at a time.", ge=1, le=64)] = 4
     requests_per_minute: Annotated[int, _a("0: no limit.", ge=0)] = 0
-    commit: Annotated[Literal["together", "words_first"], _a("Whether words wait for their vectors.")] = (
-        "together"
-    )
+    commit: Annotated[Literal["together", "words_first"], _a("Whether words wait for their vectors.")] = "together"
     query_prefix: Annotated[str, _a("Put before a query.")] = ""
     document_prefix: Annotated[str, _a("Put before a document's text.")] = ""
     insecure_hosts: Annotated[tuple[str, ...], _a("Hosts (exact names) to which http is permitted.")] = ()
@@ -129,9 +119,9 @@ class KnowledgeBlock(Struct, frozen=True, forbid_unknown_fields=True):
     max_injected_tokens: Annotated[int, _a("Upper bound of the text handed to an agent.", ge=1)] = (
         _BASE.max_injected_tokens
     )
-    max_file_bytes: Annotated[
-        Size, _a("Larger files are skipped and listed.", extra_json_schema=_SIZE_SCHEMA)
-    ] = _BASE.max_file_bytes
+    max_file_bytes: Annotated[Size, _a("Larger files are skipped and listed.", extra_json_schema=_SIZE_SCHEMA)] = (
+        _BASE.max_file_bytes
+    )
     substring_index: Annotated[
         Literal["auto", "on", "off"], _a("Index for text written without spaces between words.")
     ] = _BASE.substring_index
@@ -142,9 +132,7 @@ class KnowledgeBlock(Struct, frozen=True, forbid_unknown_fields=True):
         bool, _a("Make the index on a network file system all the same; its locks are not to be relied on there.")
     ] = _BASE.allow_network_filesystem
     embeddings: Annotated[EmbeddingsBlock | None, _a("Switches the vector tier on.")] = None
-    queue: Annotated[QueueBlock, _a("The queue between scheduler and workers.")] = field(
-        default_factory=QueueBlock
-    )
+    queue: Annotated[QueueBlock, _a("The queue between scheduler and workers.")] = field(default_factory=QueueBlock)
     schedules: Annotated[tuple[ScheduleBlock, ...], _a("Runs at set times.")] = ()
     mcp: Annotated[McpBlock | None, _a("The tools that agents see.")] = None
     server: Annotated[ServerBlock | None, _a("The HTTP service.")] = None

@@ -62,9 +62,7 @@ def remember(config_path: Path, digest: str, environ: Mapping[str, str]) -> None
 
     path = _store_path(environ)
     if path is None:
-        raise ConfigurationError(
-            "There is no home directory to remember trust in.", hint="Set XDG_STATE_HOME."
-        )
+        raise ConfigurationError("There is no home directory to remember trust in.", hint="Set XDG_STATE_HOME.")
     trusted = {**_remembered(path), str(real(config_path)): digest}
     try:
         _write(path, json.dumps(trusted, indent=2, sort_keys=True))
@@ -99,9 +97,7 @@ def _store_path(environ: Mapping[str, str]) -> Path | None:
     if state and Path(state).is_absolute():
         return Path(state) / "knowledge" / "trusted.json"
     home = environ.get("HOME") or environ.get("USERPROFILE") or ""
-    return (
-        Path(home) / ".local" / "state" / "knowledge" / "trusted.json" if Path(home).is_absolute() else None
-    )
+    return Path(home) / ".local" / "state" / "knowledge" / "trusted.json" if Path(home).is_absolute() else None
 
 
 def _remembered(path: Path) -> dict[str, str]:

@@ -17,8 +17,8 @@ from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import files
 from store.engine import Engine, describe_engine
-from store.port import RootRecord, RunRecord
 from store.state import SqliteStateStore
+from store.state_port import RootRecord, RunRecord
 
 FATAL_STATUS = 5
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from app.places import is_folder, real
 from domain.checks import CheckResult, failed, not_run, passed
 from domain.settings import Settings
-from store.port import RootRecord, RunRecord
+from store.state_port import RootRecord, RunRecord
 
 _NANOSECONDS = 1_000_000_000
 

@@ -17,7 +17,8 @@ from domain.files import Page
 from domain.settings import Settings
 from scheduler.plan import PlanPolicy
 from store import files as store_files
-from store.port import RemovalCandidate, RootRecord, Snapshot, StoredFile
+from store.port import Snapshot, StoredFile
+from store.state_port import RemovalCandidate, RootRecord
 
 # measured over Markdown of open-source projects; said to be estimates wherever they are shown
 TEXT_BYTES_PER_CHUNK = 430

@@ -18,8 +18,9 @@ from domain.files import FileFailure, Outcome, Page
 from domain.settings import Settings
 from scheduler.plan import PlanPolicy
 from store import files as store_files
-from store.port import FailureRecord, RemovalCandidate, RunRecord, RunState, Visibility
+from store.port import Visibility
 from store.sqlite import SqliteStore
+from store.state_port import FailureRecord, RemovalCandidate, RunRecord, RunState
 
 CANDIDATES_AT_A_TIME = 1000
 PROCESSES_FROM_PAGES = 40  # below, a worker process costs more to start than it saves

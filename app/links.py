@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.keys import path_below_root
 from domain.settings import RootSettings
-from store.port import RootRecord
+from store.state_port import RootRecord
 
 
 def link_templates(roots: Sequence[RootSettings], records: Iterable[RootRecord]) -> dict[str, tuple[str, str]]:

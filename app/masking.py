@@ -4,9 +4,7 @@ import re
 
 MASK = "***"
 _AUTHORITY = re.compile(r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)?(?P<credentials>.*)@", re.DOTALL)
-_QUERY_SECRET = re.compile(
-    r"(?P<name>[?&;][^=&;]*(?:pass|pwd|secret|token|key)[^=&;]*=)[^&;#]*", re.IGNORECASE
-)
+_QUERY_SECRET = re.compile(r"(?P<name>[?&;][^=&;]*(?:pass|pwd|secret|token|key)[^=&;]*=)[^&;#]*", re.IGNORECASE)
 
 
 def mask_url(url: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.progress import RunProgress
 from app.removing import RemovalReport
 from domain.files import Outcome
-from store.port import PageOutcome, RunRecord, RunState
+from store.state_port import PageOutcome, RunRecord, RunState
 
 if TYPE_CHECKING:
     from workers.checking import FinishedPage

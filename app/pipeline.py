@@ -29,8 +29,8 @@ from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
 from store import files
 from store.documents import SqliteStoreWriter
-from store.port import PageOutcome, RemovalCandidate, RunRecord
 from store.state import SqliteStateStore
+from store.state_port import PageOutcome, RemovalCandidate, RunRecord
 from workers.checking import FinishedPage
 from workers.context import CONTEXT_KEY, WorkerContext
 from workers.writer.inbox import AwaitsMore, DocumentWriter

@@ -13,7 +13,8 @@ from domain.settings import Settings
 from scheduler.ignore_rules import scope_of_root
 from scheduler.plan import PlanPolicy, PlanTally, into_pages, plan
 from scheduler.walk import WalkReport, WalkRules, walk, walk_files
-from store.port import RemovalCandidate, Snapshot, StoredFile
+from store.port import Snapshot, StoredFile
+from store.state_port import RemovalCandidate
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from app.status import BaseStatus, RootStatus
 from domain.errors import KnowledgeError
 from domain.settings import Settings
 from domain.status import Tier
-from store.port import RunRecord, StoredDocument
+from store.port import StoredDocument
+from store.state_port import RunRecord
 
 _COMPLETENESS = {
     "complete": "complete",

@@ -8,8 +8,8 @@ from domain.errors import NotBuiltError
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import files
-from store.port import RunRecord
 from store.state import SqliteStateStore
+from store.state_port import RunRecord
 
 
 def require_built(settings: Settings) -> None:

@@ -21,8 +21,9 @@ from domain.keys import prefix_of
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import rebuilding
-from store.port import RemoveWrite, RunRecord, WriteGroup
 from store.sqlite import SqliteStore
+from store.state_port import RunRecord
+from store.write_port import RemoveWrite, WriteGroup
 
 REMOVALS_PER_GROUP = 200  # a group of this many stays well below the time that a lock may be held (R24)
 

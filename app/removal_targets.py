@@ -8,9 +8,9 @@ from pathlib import Path
 from domain.errors import UsageError
 from domain.keys import path_below_root, root_of
 from domain.layout import BaseLayout
-from store.port import RootRecord
 from store.sqlite import SqliteSnapshot, SqliteStore
 from store.state import SqliteStateStore
+from store.state_port import RootRecord
 
 _PATH_BEGINNINGS = ("/", "./", "../", "~", f".{os.sep}", f"..{os.sep}")
 

@@ -12,8 +12,10 @@ from domain.keys import path_below_root
 from domain.settings import Settings
 from scheduler.removals import judge_removals
 from scheduler.walk import WalkReport, walk_files
-from store.port import FailureRecord, RemovalCandidate, RemoveWrite, RunRecord, SkipWrite, Visibility, WriteGroup
+from store.port import Visibility
 from store.sqlite import SqliteSnapshot
+from store.state_port import FailureRecord, RemovalCandidate, RunRecord
+from store.write_port import RemoveWrite, SkipWrite, WriteGroup
 
 REMOVALS_PER_GROUP = 200
 _NO_STAT = FileStat(0, 0, 0, 0, 0)

@@ -9,7 +9,7 @@ from app.places import is_folder
 from domain.errors import UsageError
 from domain.keys import printable, unique_name
 from domain.settings import RootSettings, Settings
-from store.port import RootRecord
+from store.state_port import RootRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,7 @@ class RootScope:
         return f"{self.record.name}/"
 
 
-def scopes_of_run(
-    settings: Settings, recorded: Sequence[RootRecord], paths: Sequence[Path]
-) -> tuple[RootScope, ...]:
+def scopes_of_run(settings: Settings, recorded: Sequence[RootRecord], paths: Sequence[Path]) -> tuple[RootScope, ...]:
     """The scopes of a run in key order; new roots among them have names that no recorded one has.
 
     `paths` are absolute. Raises UsageError for a path that is no part of the base and cannot become one.
@@ -47,9 +45,7 @@ def scopes_of_run(
     known = _known_roots(settings, recorded)
     if not paths:
         if not known:
-            raise UsageError(
-                "there is nothing to index yet", hint="name a folder: `knowledge index YOUR_FOLDER`"
-            )
+            raise UsageError("there is nothing to index yet", hint="name a folder: `knowledge index YOUR_FOLDER`")
         return _in_key_order([_whole(root, root_settings) for root, root_settings in known])
     scopes: list[RootScope] = []
     for path in paths:
@@ -132,9 +128,7 @@ def _utf8(path: str) -> str:
     return path
 
 
-def _new_root(
-    absolute: str, settings: Settings, known: Sequence[tuple[RootRecord, RootSettings]]
-) -> RootScope:
+def _new_root(absolute: str, settings: Settings, known: Sequence[tuple[RootRecord, RootSettings]]) -> RootScope:
     """A folder becomes a root; a file registers its folder, with itself as the only include (R20)."""
     path = Path(_utf8(absolute))
     is_whole = is_folder(path) and not path.is_symlink()
@@ -155,9 +149,7 @@ def _refuse_unsafe_root(folder: Path, settings: Settings) -> None:
         raise UsageError("the root of the file system cannot be indexed", hint="name a folder in it")
     home = os.path.realpath(settings.home)
     if _below(str(folder), home) is not None:
-        raise UsageError(
-            f"{folder} lies in the index's own directory {home}", hint="name a folder of documents"
-        )
+        raise UsageError(f"{folder} lies in the index's own directory {home}", hint="name a folder of documents")
 
 
 def _refuse_overlaps(wanted: Sequence[RootRecord], known: Sequence[RootRecord]) -> None:

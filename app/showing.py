@@ -11,7 +11,8 @@ from app.present_safe import typed
 from domain.citations import MARK, Citation
 from domain.errors import NotFoundError, UsageError
 from domain.settings import RootSettings
-from store.port import RootRecord, Snapshot, StoredChunk, StoredDocument, Visibility
+from store.port import Snapshot, StoredChunk, StoredDocument, Visibility
+from store.state_port import RootRecord
 
 _EVERYTHING = Visibility.everything()
 _RANGE = re.compile(r"([0-9]{1,9})(?:(-)([0-9]{1,9})?)?")

@@ -10,7 +10,8 @@ from domain.layout import sidecars
 from domain.settings import Settings
 from store.files import lstat_or_none
 from store.lock import holder_of, is_held
-from store.port import FailureRecord, RootRecord, RunRecord, StoreCounts, StoreIdentity, Visibility
+from store.port import StoreCounts, StoreIdentity, Visibility
+from store.state_port import FailureRecord, RootRecord, RunRecord
 
 _EVERYTHING = Visibility.everything()
 

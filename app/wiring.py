@@ -50,9 +50,7 @@ def writable_base(settings: Settings, purpose: str) -> Iterator[WritableBase]:
     with locked_home(settings, purpose) as layout:
         state = SqliteStateStore(layout.state)
         try:
-            writer = open_store_writer(
-                layout, base_id=state.base_id(), substring_index=settings.substring_index
-            )
+            writer = open_store_writer(layout, base_id=state.base_id(), substring_index=settings.substring_index)
             try:
                 yield WritableBase(layout, state, writer)
             finally:
@@ -66,9 +64,7 @@ def readable_base(settings: Settings) -> Iterator[ReadableBase]:
     """state.db and knowledge.db for reading. Raises NotBuiltError where there is no index."""
     layout = BaseLayout(settings.home)
     if files.lstat_or_none(layout.state) is None or files.lstat_or_none(layout.database) is None:
-        raise NotBuiltError(
-            f"there is no index at {layout.home}", hint="run `knowledge index YOUR_FOLDER` first"
-        )
+        raise NotBuiltError(f"there is no index at {layout.home}", hint="run `knowledge index YOUR_FOLDER` first")
     state = SqliteStateStore(layout.state, read_only=True)
     try:
         store = SqliteStore(layout.database, base_id=state.base_id())

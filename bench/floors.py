@@ -22,9 +22,7 @@ def walk(root: str) -> list[tuple[str, os.stat_result]]:
 
     def enter(path: str, prefix: str) -> None:
         with os.scandir(path) as listing:
-            entries = sorted(
-                (e.name + "/" if e.is_dir(follow_symlinks=False) else e.name, e) for e in listing
-            )
+            entries = sorted((e.name + "/" if e.is_dir(follow_symlinks=False) else e.name, e) for e in listing)
         for name, entry in entries:
             if name[-1] == "/":
                 if name[0] != ".":

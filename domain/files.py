@@ -49,9 +49,7 @@ class Reason(StrEnum):
 
 
 # a skip for one of these reasons is decided by the walk, which sees it again at no cost
-WALK_REASONS = frozenset(
-    {Reason.EXCLUDED, Reason.SYMLINK, Reason.NOT_A_FILE, Reason.NAME_NOT_UTF8}
-)
+WALK_REASONS = frozenset({Reason.EXCLUDED, Reason.SYMLINK, Reason.NOT_A_FILE, Reason.NAME_NOT_UTF8})
 
 
 @dataclass(frozen=True, slots=True)

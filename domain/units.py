@@ -24,10 +24,7 @@ SIZE_WORDS = "a size such as 512KiB, 1MB or plain bytes"
 
 def parse_duration_s(value: str | int | float) -> float:
     """Seconds; plain numbers are seconds. Raises ValueError: not a duration, negative or not finite."""
-    if isinstance(value, str):
-        seconds = _written_duration_s(value.strip())
-    else:
-        seconds = _plain_number(value, DURATION_WORDS)
+    seconds = _written_duration_s(value.strip()) if isinstance(value, str) else _plain_number(value, DURATION_WORDS)
     if seconds < 0:
         raise ValueError(f"must not be negative: {DURATION_WORDS}")
     return seconds

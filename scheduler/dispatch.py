@@ -11,7 +11,7 @@ from domain.files import FileFailure, Page, Reason
 from scheduler.queue.client import PageQueue
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import encode_check
-from store.port import RemovalCandidate, RunRecord, StateStore
+from store.state_port import RemovalCandidate, RunRecord, StateStore
 
 WINDOW_PAGES = 32
 BATCH_PAGES = 8  # planned in one thread hop, recorded in one transaction

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from domain.files import WALK_REASONS, FileCheck, Page, Reason
 from scheduler.walk import WalkedFile
-from store.port import RemovalCandidate, StoredFile
+from store.port import StoredFile
+from store.state_port import RemovalCandidate
 
 RACY_WINDOW_NS = 2_000_000_000  # a change this soon after a check may not show in the times
 PAGE_CAP_BYTES = 2 * 1024 * 1024  # text that one job carries, whatever the number of its files
@@ -116,12 +117,7 @@ def _both(file: WalkedFile, known: StoredFile, policy: PlanPolicy, tally: PlanTa
         if not known.reason:
             tally.candidates += 1
             yield RemovalCandidate(file.key, file.skip, file.stat)
-    elif (
-        known.reason
-        and known.reason not in WALK_REASONS
-        and known.stat == file.stat
-        and _is_settled(known, policy)
-    ):
+    elif known.reason and known.reason not in WALK_REASONS and known.stat == file.stat and _is_settled(known, policy):
         # a cap that was raised since makes a large file a candidate again
         if known.reason == Reason.TOO_LARGE and file.stat.size_bytes <= policy.max_file_bytes:
             yield _check(file, b"", tally)

@@ -52,9 +52,7 @@ class WalkReport:
     """What the walk met beside files; filled while it goes on. Notes name what was left out for a reason of its own."""
 
     directories: int = 0
-    problems: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # (key of a directory, what the system said)
+    problems: list[tuple[str, str]] = field(default_factory=list)  # (key of a directory, what the system said)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -150,9 +148,7 @@ def _is_in_place(rules: WalkRules, report: WalkReport) -> bool:
     return True
 
 
-def _scope_down_to(
-    rules: WalkRules, report: WalkReport, start: str, *, up_to_end: bool = False
-) -> IgnoreScope | None:
+def _scope_down_to(rules: WalkRules, report: WalkReport, start: str, *, up_to_end: bool = False) -> IgnoreScope | None:
     """The ignore rules of the directories above `start`, and of itself with `up_to_end`; None, with a note, where a
     rule leaves one of them out: a part of a root is met as a walk from the root would meet it."""
     scope = rules.scope

@@ -14,18 +14,8 @@ from pathlib import Path
 from store import driver, queries
 from store.connection import immediate, translated
 from store.fence import NOTHING_STORED, Fence, decide_document, decide_recheck, decide_remove, decide_skip
-from store.port import (
-    Applied,
-    DocumentWrite,
-    GroupResult,
-    RecheckWrite,
-    RemoveWrite,
-    SkipWrite,
-    StoreCounts,
-    StoreIdentity,
-    Visibility,
-    WriteGroup,
-)
+from store.port import StoreCounts, StoreIdentity, Visibility
+from store.write_port import Applied, DocumentWrite, GroupResult, RecheckWrite, RemoveWrite, SkipWrite, WriteGroup
 
 _STAT_COLUMNS = "size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns"
 _DOCUMENT_COLUMNS = (
@@ -115,9 +105,7 @@ class SqliteStoreWriter:
         )
 
     def _commit_seq(self) -> int:
-        row = self._connection.execute(
-            "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'commit_seq'"
-        ).fetchone()
+        row = self._connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'commit_seq'").fetchone()
         return int(row[0])
 
     def _set_meta(self, key: str, value: str) -> None:
@@ -187,9 +175,7 @@ def _read_fences(connection: driver.Connection, group: WriteGroup) -> dict[str, 
     return {key: Fence(*fence) for key, *fence in (*buried, *rows)}
 
 
-def _insert_documents(
-    connection: driver.Connection, writes: Sequence[DocumentWrite], fences: dict[str, Fence]
-) -> int:
+def _insert_documents(connection: driver.Connection, writes: Sequence[DocumentWrite], fences: dict[str, Fence]) -> int:
     """Insert documents and chunks under new ids above every one in use, then their full-text rows by range."""
     if not writes:
         return 0
@@ -201,9 +187,7 @@ def _insert_documents(
     for write in writes:
         document_id += 1
         created = fences.get(write.key, NOTHING_STORED).created_generation
-        document_rows.append(
-            _document_row(document_id, write, created if created > 0 else write.generation, now_ns)
-        )
+        document_rows.append(_document_row(document_id, write, created if created > 0 else write.generation, now_ns))
         for chunk in write.chunks:
             chunk_id += 1
             chunk_rows.append((chunk_id, document_id, *chunk))
@@ -259,10 +243,7 @@ def insert_full_text(connection: driver.Connection, first_id: int, last_id: int)
 def _write_rechecks(connection: driver.Connection, rechecks: Sequence[RecheckWrite | DocumentWrite]) -> None:
     connection.executemany(
         _UPDATE_RECHECK,
-        [
-            (*write.stat, write.checked_ns, write.observed_ns, write.generation, write.key)
-            for write in rechecks
-        ],
+        [(*write.stat, write.checked_ns, write.observed_ns, write.generation, write.key) for write in rechecks],
     )
 
 
@@ -273,15 +254,11 @@ def _write_skips(connection: driver.Connection, decided: _Decided) -> None:
         [(w.key, w.root, w.reason.value, *w.stat, w.checked_ns, w.generation) for w in kept],
     )
     if decided.documents and connection.execute("SELECT 1 FROM skipped_files LIMIT 1").fetchone():
-        connection.executemany(
-            "DELETE FROM skipped_files WHERE key = ?", [(w.key,) for w in decided.documents]
-        )
+        connection.executemany("DELETE FROM skipped_files WHERE key = ?", [(w.key,) for w in decided.documents])
 
 
 def _write_tombstones(connection: driver.Connection, removes: Sequence[RemoveWrite]) -> None:
-    connection.executemany(
-        _UPSERT_TOMBSTONE, [(write.key, write.generation, write.observed_ns) for write in removes]
-    )
+    connection.executemany(_UPSERT_TOMBSTONE, [(write.key, write.generation, write.observed_ns) for write in removes])
     connection.executemany(
         "DELETE FROM skipped_files WHERE key = ?", [(write.key,) for write in removes if write.skip is None]
     )
@@ -293,14 +270,11 @@ def delete_documents(connection: driver.Connection, document_ids: Sequence[int])
         return
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS doomed (id INTEGER PRIMARY KEY)")
     connection.execute("DELETE FROM temp.doomed")
-    connection.executemany(
-        "INSERT INTO temp.doomed (id) VALUES (?)", [(document_id,) for document_id in document_ids]
-    )
+    connection.executemany("INSERT INTO temp.doomed (id) VALUES (?)", [(document_id,) for document_id in document_ids])
     chosen = "FROM chunks WHERE document IN (SELECT id FROM temp.doomed)"
     for table in ("chunks_fts", "chunks_fts_exact"):
         connection.execute(
-            f"INSERT INTO {table} ({table}, rowid, {_COLUMNS})"
-            f" SELECT 'delete', id, {_COLUMNS} {chosen} ORDER BY id"
+            f"INSERT INTO {table} ({table}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} {chosen} ORDER BY id"
         )
     connection.execute(
         f"INSERT INTO chunks_fts_tri (chunks_fts_tri, rowid, {_COLUMNS})"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from domain.files import Outcome
-from store.port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite
+from store.write_port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite
 
 
 @dataclass(frozen=True, slots=True)

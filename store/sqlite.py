@@ -149,9 +149,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, base_id: str | None) -> None:
         if files.lstat_or_none(path) is None:
-            raise NotBuiltError(
-                f"there is no index at {path.parent}", hint="run `knowledge index YOUR_FOLDER`"
-            )
+            raise NotBuiltError(f"there is no index at {path.parent}", hint="run `knowledge index YOUR_FOLDER`")
         self._path = path
         self._connection = open_reader(path)
         try:

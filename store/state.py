@@ -15,15 +15,8 @@ from domain.errors import FormatError, IntegrityError
 from domain.files import FileStat, Reason
 from store import driver
 from store.connection import immediate, open_reader, open_writer, translated
-from store.port import (
-    FailureRecord,
-    PageOutcome,
-    RemovalCandidate,
-    RootRecord,
-    RunRecord,
-    RunState,
-)
 from store.queries import key_range
+from store.state_port import FailureRecord, PageOutcome, RemovalCandidate, RootRecord, RunRecord, RunState
 from store.state_schema import STEPS
 
 KEPT_RUNS = 30

@@ -11,7 +11,7 @@ from domain.documents import CutDocument
 from domain.files import FileCheck, FileFailure, FileStat, Page, Reason
 from domain.keys import is_plain_text, path_below_root
 from domain.markdown.spans import ScanTooSlowError, deadline_after
-from store.port import ChunkRow, DocumentWrite, RecheckWrite, SkipWrite
+from store.write_port import ChunkRow, DocumentWrite, RecheckWrite, SkipWrite
 from workers.chunker import cut
 from workers.hashing import content_hash, file_hash, text_hash
 from workers.reading import FileRead, NotRead, RootReader

@@ -95,14 +95,10 @@ class PageQueue:
         self._address = address
 
     async def enqueue_check(self, job_id: str, payload: bytes) -> None:
-        await self._guard(
-            self._pool.enqueue_job(CHECK_PAGE, payload, _job_id=job_id, _queue_name=self._names.checks)
-        )
+        await self._guard(self._pool.enqueue_job(CHECK_PAGE, payload, _job_id=job_id, _queue_name=self._names.checks))
 
     async def enqueue_write(self, job_id: str, payload: bytes) -> None:
-        await self._guard(
-            self._pool.enqueue_job(WRITE_PAGE, payload, _job_id=job_id, _queue_name=self._names.writes)
-        )
+        await self._guard(self._pool.enqueue_job(WRITE_PAGE, payload, _job_id=job_id, _queue_name=self._names.writes))
 
     async def drop_everything(self) -> int:
         """Drop what older runs left in the base's queues; says how many keys it was."""
@@ -133,11 +129,7 @@ class PageQueue:
 async def drop_base_keys(pool: ArqRedis, names: QueueNames) -> int:
     """Delete the base's queues, its jobs and their marks; nothing of another base is touched."""
     patterns = [f"{names.prefix}*", f"arq:*:{names.prefix}*"]
-    found = [
-        key
-        for pattern in patterns
-        for key in [item async for item in pool.scan_iter(match=pattern, count=1000)]
-    ]
+    found = [key for pattern in patterns for key in [item async for item in pool.scan_iter(match=pattern, count=1000)]]
     keys = [key for key in found if not key.endswith(b":parked")]
     for start in range(0, len(keys), 1000):
         await pool.delete(*keys[start : start + 1000])

@@ -154,9 +154,7 @@ def _runtime_parent() -> Path:
     """A directory whose path leaves room for a socket's name; mkdtemp makes ours 0700 in it."""
     candidates = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
     for candidate in candidates:
-        room = (
-            len(os.fsencode(candidate / f"{RUNTIME_PREFIX}xxxxxxxx" / SOCKET_NAME)) <= SOCKET_PATH_CAP_BYTES
-        )
+        room = len(os.fsencode(candidate / f"{RUNTIME_PREFIX}xxxxxxxx" / SOCKET_NAME)) <= SOCKET_PATH_CAP_BYTES
         if room and os.access(candidate, os.W_OK):
             return candidate
     raise QueueError(

@@ -17,7 +17,8 @@ from domain.errors import NotBuiltError
 from domain.settings import Settings
 from domain.status import DropReason, SearchNote, SearchStatus, Tier
 from retrieval.answer import DidYouMean, DroppedTerm, Lanes, SearchAnswer, SearchHit
-from store.port import RunRecord, StoreIdentity
+from store.port import StoreIdentity
+from store.state_port import RunRecord
 
 GOLDEN = Path(__file__).parent / "golden"
 SECOND = 1_000_000_000

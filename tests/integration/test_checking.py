@@ -7,7 +7,7 @@ import pytest
 
 from domain.files import FileCheck, FileFailure, Page, Reason
 from domain.settings import MAX_FILE_BYTES
-from store.port import DocumentWrite, RecheckWrite, SkipWrite
+from store.write_port import DocumentWrite, RecheckWrite, SkipWrite
 from tests.support.trees import make_tree
 from workers import spool
 from workers.checking import Checked, CheckRules, FinishedPage, check_page

@@ -11,8 +11,8 @@ from domain.errors import KnowledgeError, StorageError
 from domain.layout import BaseLayout
 from store import files
 from store.documents import SqliteStoreWriter
-from store.port import GroupResult, WriteGroup
 from store.sqlite import open_store_writer
+from store.write_port import GroupResult, WriteGroup
 from tests.support.stores import document_write
 from tests.support.writing import FakeStore, finished, running, writer_over
 from workers.checking import FinishedPage

@@ -18,7 +18,7 @@ from scheduler.queue.address import QueueAddress
 from scheduler.queue.client import open_pool
 from scheduler.queue.embedded import EmbeddedValkey
 from store.documents import SqliteStoreWriter
-from store.port import GroupResult, WriteGroup
+from store.write_port import GroupResult, WriteGroup
 from tests.support.audit import audit
 from tests.support.runs import Base, Watched, base_in, is_running, nothing_left, queue_servers, workers
 from tests.support.trees import make_tree

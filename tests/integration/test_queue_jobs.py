@@ -25,8 +25,8 @@ from scheduler.queue.embedded import EmbeddedValkey
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import CHECK_PAGE, WRITE_PAGE, serialize_job
 from store import files
-from store.port import DocumentWrite, RemoveWrite, WriteGroup
 from store.sqlite import open_store_writer
+from store.write_port import DocumentWrite, RemoveWrite, WriteGroup
 from tests.support.payloads import BAD_CHECKS, BAD_JOBS, BAD_WRITES, NOT_PAYLOADS, STALE_CHECKS, Hostile, check, write
 from tests.support.runs import Base, base_in, nothing_left
 from tests.support.scratch import scratch_directory

@@ -8,7 +8,8 @@ from app.wiring import WritableBase, readable_base, writable_base
 from domain.files import FileCheck, Page
 from domain.layout import BaseLayout
 from domain.settings import Settings
-from store.port import RootRecord, RunRecord, StoreIdentity, Visibility
+from store.port import StoreIdentity, Visibility
+from store.state_port import RootRecord, RunRecord
 from tests.support.audit import audit
 from workers.checking import CheckRules, check_page
 from workers.writer.groups import group_of

@@ -9,7 +9,7 @@ from scheduler.dispatch import Dispatcher
 from scheduler.queue.client import PageQueue
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import decode_check
-from store.port import RemovalCandidate, RunRecord, StateStore
+from store.state_port import RemovalCandidate, RunRecord, StateStore
 
 RUN = RunRecord(
     id=4, generation=9, kind="index", trigger="test", roots=("docs",), state="walking", started_ns=0, ended_ns=None,

@@ -11,8 +11,8 @@ from domain.files import FileStat
 from domain.keys import is_plain_text, root_of
 from domain.layout import BaseLayout
 from store import files
-from store.port import DocumentWrite, RemoveWrite, WriteGroup
 from store.sqlite import SqliteSnapshot, SqliteStore, open_store_writer
+from store.write_port import DocumentWrite, RemoveWrite, WriteGroup
 from workers.checking import chunk_rows
 from workers.chunker import cut
 

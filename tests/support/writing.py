@@ -8,16 +8,8 @@ import aiosqlite
 
 from domain.files import FileFailure, FileStat, Outcome, Reason
 from store.connection import RowRefusedError
-from store.port import (
-    Applied,
-    DocumentWrite,
-    GroupResult,
-    PageOutcome,
-    RecheckWrite,
-    RemoveWrite,
-    SkipWrite,
-    WriteGroup,
-)
+from store.state_port import PageOutcome
+from store.write_port import Applied, DocumentWrite, GroupResult, RecheckWrite, RemoveWrite, SkipWrite, WriteGroup
 from workers.checking import FinishedPage
 from workers.writer.inbox import DocumentWriter
 

@@ -27,9 +27,7 @@ def refusal(tmp_path: Path, text: str | bytes) -> str:
 
 
 def test_values_and_the_lines_of_keys_and_entries(tmp_path: Path) -> None:
-    found = document(
-        tmp_path, "# comment\nknowledge:\n  top_k: 7\n  paths:\n    - a\n    - path: b\n      name: n\n"
-    )
+    found = document(tmp_path, "# comment\nknowledge:\n  top_k: 7\n  paths:\n    - a\n    - path: b\n      name: n\n")
     assert found.block == {"top_k": 7, "paths": ["a", {"path": "b", "name": "n"}]}
     assert dict(found.sources.lines) == {
         "": 2,
@@ -45,8 +43,7 @@ def test_values_and_the_lines_of_keys_and_entries(tmp_path: Path) -> None:
 def test_scalars_are_what_they_look_like(tmp_path: Path) -> None:
     found = document(
         tmp_path,
-        "knowledge: {a: yes, b: 'yes', c: 12:30, d: 2024-01-01, e: 1_000, f: 1.5, g: ~, h: 0x10,"
-        " i: 1e3, j: =}",
+        "knowledge: {a: yes, b: 'yes', c: 12:30, d: 2024-01-01, e: 1_000, f: 1.5, g: ~, h: 0x10, i: 1e3, j: =}",
     )
     assert found.block == {
         "a": True,
@@ -72,17 +69,13 @@ def test_two_blocks_are_refused(tmp_path: Path) -> None:
     assert "two blocks" in refusal(tmp_path, "knowledge: {}\nharness: {knowledge: {}}\n")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# nothing\n", "~\n", "other: 1\n", "knowledge:\n", "harness: 3\n", "\ufeff"]
-)
+@pytest.mark.parametrize("text", ["", "# nothing\n", "~\n", "other: 1\n", "knowledge:\n", "harness: 3\n", "\ufeff"])
 def test_a_file_without_a_block(tmp_path: Path, text: str) -> None:
     assert document(tmp_path, text).block is None
 
 
 def test_other_blocks_may_hold_what_ours_may_not(tmp_path: Path) -> None:
-    found = document(
-        tmp_path, "tools: !python/object:os.system {a: &x 1, b: *x}\n1: 2\nknowledge: {top_k: 2}\n"
-    )
+    found = document(tmp_path, "tools: !python/object:os.system {a: &x 1, b: *x}\n1: 2\nknowledge: {top_k: 2}\n")
     assert found.block == {"top_k": 2}
 
 
@@ -161,9 +154,7 @@ def test_a_file_of_10_mb_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
     assert "larger than 1 MiB" in refusal(tmp_path, "#" * 10_000_000)
 
 
-@pytest.mark.parametrize(
-    "text", ["knowledge: " + "[" * 100_000, "knowledge:\n" + "  - - - - - - - - - - " * 20]
-)
+@pytest.mark.parametrize("text", ["knowledge: " + "[" * 100_000, "knowledge:\n" + "  - - - - - - - - - - " * 20])
 def test_deep_nesting_is_refused(tmp_path: Path, text: str) -> None:
     assert refusal(tmp_path, text)
 

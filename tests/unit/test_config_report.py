@@ -143,9 +143,7 @@ def test_the_verbs_from_init_to_trust(here: Path) -> None:
         "config_path": str(here / "knowledge.yaml"),
         "enabled": True,
         "trusted": False,
-        "notes": [
-            "not trusted yet, and it sends work over a queue of its own (queue.url): knowledge config trust"
-        ],
+        "notes": ["not trusted yet, and it sends work over a queue of its own (queue.url): knowledge config trust"],
     }
     assert run("trust") == f"trusted {here}/knowledge.yaml\n"
     assert json.loads(run("check", "--json"))["trusted"]

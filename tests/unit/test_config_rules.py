@@ -127,9 +127,7 @@ def test_a_wrong_value_is_told_with_file_line_and_key(folder: Path, line: str, k
         ("harness:\n  knowledge:\n    top_q: 3\n", 3, "harness.knowledge.top_q", "top_k"),
     ],
 )
-def test_an_unknown_key_is_refused_with_the_nearest(
-    folder: Path, text: str, line: int, words: str, hint: str
-) -> None:
+def test_an_unknown_key_is_refused_with_the_nearest(folder: Path, text: str, line: int, words: str, hint: str) -> None:
     error = refusal(folder, text)
     assert f"knowledge.yaml:{line}: " in error.message
     assert words in error.message
@@ -158,9 +156,7 @@ def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
         "ключ",
     ],
 )
-@pytest.mark.parametrize(
-    "key", ["embeddings.api_key_env", "server.read_token_env", "server.operate_token_env"]
-)
+@pytest.mark.parametrize("key", ["embeddings.api_key_env", "server.read_token_env", "server.operate_token_env"])
 def test_a_pasted_secret_is_refused_and_not_echoed(folder: Path, secret: str, key: str) -> None:
     block, _, inner = key.partition(".")
     error = refusal(folder, f"knowledge:\n  {block}:\n    {inner}: {secret!r}\n")
@@ -173,9 +169,7 @@ def test_a_pasted_secret_is_refused_and_not_echoed(folder: Path, secret: str, ke
     assert secret not in error.message + error.hint
 
 
-@pytest.mark.parametrize(
-    "name", ["RAG_EMBED_KEY", "OPENAI_API_KEY", "key", "_K1", "AZURE_OPENAI_API_KEY_2024_EAST_US"]
-)
+@pytest.mark.parametrize("name", ["RAG_EMBED_KEY", "OPENAI_API_KEY", "key", "_K1", "AZURE_OPENAI_API_KEY_2024_EAST_US"])
 def test_names_of_variables_are_no_secrets(folder: Path, name: str) -> None:
     found = loaded(folder, f"knowledge:\n  embeddings: {{api_key_env: {name}}}\n")
     assert found.notes == (f"embeddings.api_key_env: the variable {name} is not set",)
@@ -193,9 +187,7 @@ def test_credentials_in_an_address_are_refused_and_not_echoed(folder: Path) -> N
     ["http://127.0.0.1:1234/v1", "http://localhost/v1", "http://[::1]:80/v1", "https://example.org/v1"],
 )
 def test_addresses_that_are_fine(folder: Path, address: str) -> None:
-    assert loaded(folder, f"knowledge:\n  embeddings: {{base_url: '{address}'}}\n").later_features == (
-        "embeddings",
-    )
+    assert loaded(folder, f"knowledge:\n  embeddings: {{base_url: '{address}'}}\n").later_features == ("embeddings",)
 
 
 def test_http_is_permitted_to_a_named_host(folder: Path) -> None:

@@ -87,9 +87,7 @@ def test_a_named_file_is_obeyed(project: Path, environ: dict[str, str]) -> None:
 
 def test_what_a_variable_sets_is_not_the_file_s(project: Path, environ: dict[str, str]) -> None:
     environ |= {"KNOWLEDGE_QUEUE__URL": "redis://mine", "KNOWLEDGE_PATHS": "../outside"}
-    assert (
-        obey(project, environ, "knowledge:\n  queue: {url: 'redis://theirs'}\n").queue.url == "redis://mine"
-    )
+    assert obey(project, environ, "knowledge:\n  queue: {url: 'redis://theirs'}\n").queue.url == "redis://mine"
 
 
 def test_a_file_that_is_off_is_not_obeyed_anyway(project: Path, environ: dict[str, str]) -> None:
@@ -173,9 +171,7 @@ def test_several_files_are_remembered_beside_each_other(project: Path, environ: 
     for path in paths:
         path.write_text(QUEUE, "utf-8")
         trust(path, environ)
-    remembered = json.loads(
-        (Path(environ["XDG_STATE_HOME"]) / "knowledge" / "trusted.json").read_text("utf-8")
-    )
+    remembered = json.loads((Path(environ["XDG_STATE_HOME"]) / "knowledge" / "trusted.json").read_text("utf-8"))
     assert sorted(remembered) == [str(path) for path in paths]
 
 

@@ -31,9 +31,7 @@ def test_a_named_configuration_wins_over_everything(tmp_path: Path) -> None:
 
 def test_a_named_configuration_below_home_and_above(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path / "me")}
-    assert (
-        locate(tmp_path, config=Path("~/k.yaml"), environ=environ).config_path == tmp_path / "me" / "k.yaml"
-    )
+    assert locate(tmp_path, config=Path("~/k.yaml"), environ=environ).config_path == tmp_path / "me" / "k.yaml"
     assert locate(tmp_path / "a", config=Path("../k.yaml"), environ={}).config_path == tmp_path / "k.yaml"
 
 

@@ -9,7 +9,7 @@ import pytest
 from domain.files import FileCheck, Page, Reason
 from scheduler import dispatch
 from scheduler.dispatch import PART_NUMBERS, InFlight, after_death
-from store.port import RemovalCandidate
+from store.state_port import RemovalCandidate
 from tests.support.queues import Dispatching
 
 

@@ -15,7 +15,7 @@ from store.fence import (
     decide_remove,
     decide_skip,
 )
-from store.port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite
+from store.write_port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite
 
 STAT = FileStat(1, 1, 1, 1, 1)
 Write = DocumentWrite | RecheckWrite | RemoveWrite | SkipWrite

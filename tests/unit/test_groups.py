@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from domain.errors import StorageError
 from domain.files import FileFailure, Outcome, Reason
-from store.port import Applied, FailureRecord, RemovalCandidate, WriteGroup
+from store.state_port import FailureRecord, RemovalCandidate
+from store.write_port import Applied, WriteGroup
 from tests.support.writing import STAT, FakeStore, document, finished, keys_of, recheck, remove, skip
 from workers.writer.groups import (
     FIRST_GROUP_BYTES,

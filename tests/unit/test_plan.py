@@ -20,7 +20,8 @@ from scheduler.plan import (
 )
 from scheduler.queue.payloads import PAYLOAD_CAP_BYTES, encode_check
 from scheduler.walk import WalkedFile
-from store.port import RemovalCandidate, StoredFile
+from store.port import StoredFile
+from store.state_port import RemovalCandidate
 
 SECOND_NS = 1_000_000_000
 CHANGED_NS = 1_000 * SECOND_NS

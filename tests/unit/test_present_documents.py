@@ -9,7 +9,8 @@ from app.present_documents import chunk_text, document_on_terminal, exact_chunks
 from app.showing import KnownPlaces, ShownChunk, ShownDocument, keys_of, line_range
 from domain.errors import UsageError
 from domain.settings import RootSettings
-from store.port import RootRecord, StoredChunk, StoredDocument
+from store.port import StoredChunk, StoredDocument
+from store.state_port import RootRecord
 
 DOCUMENT = StoredDocument(
     id=1, key="docs/a.md", root="docs", title="A\x1b[31m", size_bytes=9, mtime_ns=0, checked_ns=0, indexed_ns=0,

@@ -10,7 +10,7 @@ import pytest
 from app.roots import RootScope, scopes_of_run
 from domain.errors import UsageError
 from domain.settings import RootSettings, Settings
-from store.port import RootRecord
+from store.state_port import RootRecord
 from tests.support.scratch import scratch_directory
 from tests.support.trees import as_nobody, make_tree, mode
 

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 
 from domain.files import FileFailure, Outcome, Reason
 from store.connection import RowRefusedError
-from store.port import (
-    Applied,
-    FailureRecord,
-    GroupResult,
-    PageOutcome,
-    RemovalCandidate,
-    StoreWriter,
-    WriteGroup,
-)
+from store.state_port import FailureRecord, PageOutcome, RemovalCandidate
+from store.write_port import Applied, GroupResult, StoreWriter, WriteGroup
 from workers.checking import FinishedPage
 
 FIRST_GROUP_BYTES = 1_000_000  # text; about 80 ms of lock on the machine it was measured on

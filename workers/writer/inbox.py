@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from domain.errors import StorageError
 from store.connection import run_on_connection
-from store.port import PageOutcome, StoreWriter
+from store.state_port import PageOutcome
+from store.write_port import StoreWriter
 from workers.checking import FinishedPage
 from workers.writer.groups import (
     FIRST_GROUP_BYTES,
