@@ -23,7 +23,7 @@ from store.sqlite import SqliteStore
 from store.state_port import FailureRecord, RemovalCandidate, RunRecord, RunState
 
 CANDIDATES_AT_A_TIME = 1000
-PROCESSES_FROM_PAGES = 40  # below, a worker process costs more to start than it saves
+PROCESSES_FROM_PAGES = 12  # below, a worker process costs more to start than it saves
 
 
 @dataclass(frozen=True, slots=True)

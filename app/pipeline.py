@@ -5,6 +5,7 @@ Imported only when there is work to queue: asyncio, arq and redis cost a quarter
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -37,6 +38,8 @@ from workers.writer.inbox import AwaitsMore, DocumentWriter
 from workers.writer.jobs import WriterContext, park_payload, write_page
 
 POLL_DELAY_S = 0.02
+# every step of the writer's statements gives the interpreter lock away, and waits this long to have it back
+SWITCH_INTERVAL_S = 0.001
 WRITE_TIMEOUT_S = 600
 PAGES_IN_HAND = 12  # of the spool, waiting for their commit
 WRITE_POLL_DELAY_S = 0.05
@@ -82,6 +85,7 @@ async def run_pipeline(
     Raises what stopped it (StorageError, QueueError, ...); everything started here has ended then.
     """
     names = QueueNames(plan.base_id)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(files.clear_spool, plan.layout)  # of pages whose job was ended before it dropped their file
         address = parse_queue_url(plan.queue_url) if server is None else server.wait()

@@ -96,6 +96,8 @@ def search_note_words(note: SearchNote) -> str:
             return "the query was too long and has been cut"
         case SearchNote.LITERAL_TRUNCATED:
             return "the literal text has too many candidates: some places may be missing"
+        case SearchNote.LITERAL_NOT_FOUND:
+            return "no place holds the text with punctuation or in quotes as it is written"
         case SearchNote.SUBSTRING_TRUNCATED:
             return "too many places hold text like this: some may be missing"
         case SearchNote.SUBSTRING_RELAXED:

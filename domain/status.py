@@ -38,5 +38,6 @@ class SearchNote(StrEnum):
 
     QUERY_TRUNCATED = "query_truncated"  # the query was cut before it was read
     LITERAL_TRUNCATED = "literal_truncated"  # more places for a literal than are examined: some may be missing
+    LITERAL_NOT_FOUND = "literal_not_found"  # no chunk holds a literal as written: the hits hold its words
     SUBSTRING_TRUNCATED = "substring_truncated"  # likewise, of text written without spaces
     SUBSTRING_RELAXED = "substring_relaxed"  # no chunk holds all substrings: those with any are given

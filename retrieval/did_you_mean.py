@@ -16,8 +16,8 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 def did_you_mean(snapshot: SearchSnapshot, terms: Sequence[str]) -> tuple[DidYouMean, ...]:
-    answers = (DidYouMean(term, _nearest(snapshot, term)) for term in terms[:MAX_TERMS])
-    return tuple(answer for answer in answers if answer.suggestions)
+    """For each term that is nowhere the nearest words; none where nothing is near, which is worth telling too."""
+    return tuple(DidYouMean(term, _nearest(snapshot, term)) for term in terms[:MAX_TERMS])
 
 
 def _nearest(snapshot: SearchSnapshot, term: str) -> tuple[str, ...]:

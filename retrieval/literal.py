@@ -33,6 +33,7 @@ class LiteralLane(NamedTuple):
 
     found: tuple[FoundLiteral, ...] = ()
     truncated: bool = False
+    has_missing: bool = False  # a quoted text or an identifier is nowhere as written
 
     def hits_of(self, kind: LiteralKind, *, rare: bool = False) -> list[list[int]]:
         """Ids of the hits of each literal of a kind; with `rare`, only of those that few chunks hold."""
@@ -72,7 +73,7 @@ def literal_lane(
 ) -> LiteralLane:
     """`first` is the order of the words lane: of the chunks that hold a literal, these stand first. A literal that
     many chunks hold says nothing of their order, and fusion would forget what the words say."""
-    found = []
+    found: list[FoundLiteral] = []
     wanted = [literal for literal in literals if literal.kind is not LiteralKind.WORD]
     budget = MAX_POSTINGS // max(1, min(len(wanted), MAX_LITERALS))
     for literal in wanted[:MAX_LITERALS]:
@@ -88,8 +89,16 @@ def literal_lane(
             found.append(FoundLiteral(text, literal.kind, tuple(answer.hits), answer.truncated))
             if answer.hits:
                 break
+    named = {literal.core for literal in wanted[:MAX_LITERALS] if literal.kind is not LiteralKind.COMPOUND}
+    settled = {literal.core for literal in wanted if _is_settled(literal, found)}
     cut = any(literal.truncated for literal in found if literal.kind is not LiteralKind.COMPOUND)
-    return LiteralLane(tuple(literal for literal in found if literal.hits), cut or len(wanted) > MAX_LITERALS)
+    return LiteralLane(tuple(literal for literal in found if literal.hits), cut or len(wanted) > MAX_LITERALS, not named <= settled)
+
+
+def _is_settled(literal: Literal, found: Sequence[FoundLiteral]) -> bool:
+    """Whether a literal was found, or nobody can say that it is nowhere."""
+    tried = [answer for answer in found if answer.text in (literal.text, literal.core)]
+    return any(answer.hits or answer.truncated for answer in tried)
 
 
 def _postings(literal: Literal, budget: int) -> int:

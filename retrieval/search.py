@@ -153,6 +153,8 @@ def _notes(query: Query, found: _Found | None) -> tuple[SearchNote, ...]:
         notes.append(SearchNote.QUERY_TRUNCATED)
     if found is not None and found.literal.truncated:
         notes.append(SearchNote.LITERAL_TRUNCATED)
+    if found is not None and found.literal.has_missing:
+        notes.append(SearchNote.LITERAL_NOT_FOUND)
     if found is not None and found.substring.truncated:
         notes.append(SearchNote.SUBSTRING_TRUNCATED)
     if found is not None and found.substring.relaxed:

@@ -15,6 +15,7 @@ from arq.worker import Worker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.pipeline import _run_worker as run_worker
 from app.pipeline import build_write_worker
 from app.worker_process import PAGES_AT_A_TIME, build_check_worker
 from domain.files import Outcome
@@ -87,12 +88,12 @@ class Stops:
 
 @asynccontextmanager
 async def at_work(worker: Worker) -> AsyncIterator["asyncio.Task[None]"]:
-    task = asyncio.create_task(worker.async_run())
+    task = asyncio.create_task(run_worker(worker))
     try:
         yield task
     finally:
         task.cancel()
-        await asyncio.gather(task, *worker.tasks.values(), return_exceptions=True)
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager

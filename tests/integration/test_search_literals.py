@@ -116,6 +116,14 @@ def test_literals_that_are_nowhere_raise_nothing(database: Path, query: str) -> 
     ask(database, query)
 
 
+def test_a_literal_that_is_nowhere_as_written_is_told(database: Path) -> None:
+    """The hits hold its words: without a note they would read as places of the literal."""
+    assert SearchNote.LITERAL_NOT_FOUND in ask(database, "C+++").notes
+    assert SearchNote.LITERAL_NOT_FOUND in ask(database, '"nobody wrote these words"').notes
+    assert SearchNote.LITERAL_NOT_FOUND not in ask(database, "C++").notes
+    assert SearchNote.LITERAL_NOT_FOUND not in ask(database, "plain words").notes
+
+
 def test_a_single_letter_that_a_found_literal_holds_is_not_called_dropped(database: Path) -> None:
     assert ask(database, "C++").dropped_terms == ()
     assert [drop.term for drop in ask(database, "C+* filler").dropped_terms] == ["C"]
