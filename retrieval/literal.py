@@ -92,7 +92,9 @@ def literal_lane(
     named = {literal.core for literal in wanted[:MAX_LITERALS] if literal.kind is not LiteralKind.COMPOUND}
     settled = {literal.core for literal in wanted if _is_settled(literal, found)}
     cut = any(literal.truncated for literal in found if literal.kind is not LiteralKind.COMPOUND)
-    return LiteralLane(tuple(literal for literal in found if literal.hits), cut or len(wanted) > MAX_LITERALS, not named <= settled)
+    return LiteralLane(
+        tuple(literal for literal in found if literal.hits), cut or len(wanted) > MAX_LITERALS, not named <= settled
+    )
 
 
 def _is_settled(literal: Literal, found: Sequence[FoundLiteral]) -> bool:

@@ -20,6 +20,7 @@ from retrieval.statistics import StoreStatistics, statistics_of
 from store.port import Scope, SearchSnapshot, StoreIdentity, SubstringFind
 
 LANE_LIMIT = 50  # candidates a lane (S0-34)
+LEAST_PART_CHARS = 3  # a trigram
 WIDER = 8  # where copies and chunks without a body leave too few hits
 MAX_LANE_LIMIT = LANE_LIMIT * WIDER * WIDER
 
@@ -32,6 +33,7 @@ class _Question(NamedTuple):
     query: Query
     statistics: StoreStatistics
     scope: Scope | None
+    parts_of_words: tuple[str, ...]  # with `substring_index: on`, the terms as parts of longer words
 
 
 class _Found(NamedTuple):
@@ -56,10 +58,11 @@ def search(snapshot: SearchSnapshot, request: SearchRequest) -> SearchAnswer:
         return SearchAnswer(SearchStatus.QUERY_EMPTY, identity, dropped_terms=query.dropped, notes=_notes(query, None))
     statistics = statistics_of(identity)
     scope = resolve_scope(snapshot, statistics, request.root, request.path_glob)
-    question = _Question(snapshot, request, query, statistics, scope)
+    parts = _parts_of_words(query) if identity.substring_index == "on" else ()
+    question = _Question(snapshot, request, query, statistics, scope, parts)
     found = _find(question)
     literals = [literal.text for literal in found.literal.found]
-    matcher = make_matcher(snapshot, found.words.terms, literals, query.substrings)
+    matcher = make_matcher(snapshot, found.words.terms, literals, query.substrings or parts)
     results = make_hits(snapshot, request, found.candidates, matcher)
     missing = [term for term in found.words.missing if term not in query.substrings]
     dropped = _dropped(query, found)
@@ -71,6 +74,11 @@ def search(snapshot: SearchSnapshot, request: SearchRequest) -> SearchAnswer:
         did_you_mean=did_you_mean(snapshot, missing) if missing else (),
         notes=_notes(query, found),
     )
+
+
+def _parts_of_words(query: Query) -> tuple[str, ...]:
+    """Terms that the trigram table can be asked for (R1, `substring_index: on`)."""
+    return tuple(dict.fromkeys(term for term in query.terms if len(term) >= LEAST_PART_CHARS))
 
 
 def _find(question: _Question) -> _Found:
@@ -100,8 +108,10 @@ def _run_lanes(question: _Question, terms: Sequence[str], limit: int) -> _Found:
             visibility=visibility,
         )
     substring = SubstringFind(())
-    if query.substrings:
-        substring = snapshot.find_substrings(query.substrings, limit=limit, scope=scope, visibility=visibility)
+    if pieces := query.substrings or question.parts_of_words:
+        # parts of ordinary words are asked for whole or not at all: the words lane has the rest
+        relax = bool(query.substrings)
+        substring = snapshot.find_substrings(pieces, relax=relax, limit=limit, scope=scope, visibility=visibility)
     ranks = rank_lanes({"words": words.ids, "literal": literal.ids, "substring": substring.ids})
     fused = fuse({**ranks, **rank_lanes({"literal": literal.fused_ids})})
     near = literal.hits_of(LiteralKind.COMPOUND, rare=True)

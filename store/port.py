@@ -228,9 +228,10 @@ class SearchSnapshot(Snapshot, Protocol):
         ...
 
     def find_substrings(
-        self, pieces: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
+        self, pieces: Sequence[str], *, relax: bool, limit: int, scope: Scope | None, visibility: Visibility
     ) -> SubstringFind:
-        """Chunks of the trigram table that hold all pieces, else any."""
+        """Chunks of the trigram table that hold all pieces; with `relax`, where there are none, those that hold
+        any part of them."""
         ...
 
     def sketches(self, ids: Sequence[int]) -> Sequence[ChunkSketch]:

@@ -115,10 +115,10 @@ class SqliteSnapshot:
             return literal.find_literal(self._connection, text, first, limit, max_postings, scope, visibility)
 
     def find_substrings(
-        self, pieces: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
+        self, pieces: Sequence[str], *, relax: bool, limit: int, scope: Scope | None, visibility: Visibility
     ) -> SubstringFind:
         with translated(self._path):
-            return trigram.find_substrings(self._connection, pieces, limit, scope, visibility)
+            return trigram.find_substrings(self._connection, pieces, relax, limit, scope, visibility)
 
     def sketches(self, ids: Sequence[int]) -> Sequence[ChunkSketch]:
         with translated(self._path):

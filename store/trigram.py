@@ -24,6 +24,7 @@ _Filter = tuple[str, tuple[object, ...]]
 def find_substrings(
     connection: driver.Connection,
     pieces: Sequence[str],
+    relax: bool,
     limit: int,
     scope: Scope | None,
     visibility: Visibility,
@@ -35,7 +36,7 @@ def find_substrings(
     if not usable:
         return _find_short(connection, short, limit, chosen)
     found = _match(connection, " AND ".join(map(quoted, usable)), short, limit, chosen)
-    if found:
+    if found or not relax:
         return SubstringFind(found)
     if short:
         found = _match(connection, " AND ".join(map(quoted, usable)), [], limit, chosen)

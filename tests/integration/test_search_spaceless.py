@@ -87,3 +87,16 @@ def test_a_read_only_connection_stays_one(tmp_path: Path) -> None:
     with open_snapshot(database) as snapshot:
         search(snapshot, SearchRequest("\u4e16"))
         assert snapshot._connection.execute("PRAGMA query_only").fetchone() == (1,)
+
+
+def test_with_the_substring_index_on_parts_of_ordinary_words_are_found(tmp_path: Path) -> None:
+    """R1: `on` puts every chunk into the trigram table; without it a part of a word is no word."""
+    texts = {"d/a.md": "the keyboard driver", "d/b.md": "a board of directors", "d/c.md": "nothing like it"}
+    on = build_store(tmp_path / "on", texts, substring_index="on")
+    automatic = build_store(tmp_path / "auto", texts)
+    assert [hit.path for hit in ask(on, "eyboar").results] == ["d/a.md"]
+    assert ask(automatic, "eyboar").results == ()
+    found = ask(on, "board").results
+    assert {hit.path for hit in found} == {"d/a.md", "d/b.md"}
+    assert found[0].path == "d/b.md"  # a whole word stands in two lanes
+    assert ask(on, "boarx keyz").results == ()  # all parts or none: nothing is relaxed for ordinary words
