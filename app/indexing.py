@@ -18,7 +18,6 @@ from domain.files import FileFailure, Outcome, Page
 from domain.settings import Settings
 from scheduler.plan import PlanPolicy
 from store import files as store_files
-from store.port import Visibility
 from store.sqlite import SqliteStore
 from store.state_port import FailureRecord, RemovalCandidate, RunRecord, RunState
 
@@ -103,7 +102,7 @@ def _run(
     try:
         snapshot = reader.reader()
         for root in roots:
-            root.documents_before = snapshot.counts(root.scope.prefix, visibility=Visibility.everything()).documents
+            root.documents_before = snapshot.document_count(root.scope.prefix)
         policy = PlanPolicy(
             now_ns=run.started_ns,
             max_file_bytes=settings.max_file_bytes,

@@ -248,18 +248,28 @@ def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
 
 
 async def _run_worker(worker: Worker) -> None:
-    """Run an arq worker until cancelled. It picks no more jobs then, and those it has are let end: a cancelled one
-    would leave its connection in the middle of an answer."""
+    """Run an arq worker until cancelled, then end it in order, also where it is cancelled once more meanwhile."""
     running = asyncio.create_task(worker.async_run())
     try:
         await asyncio.shield(running)
     finally:
-        worker.allow_pick_jobs = False
-        if not running.done():
-            await asyncio.sleep(POLL_DELAY_S)  # the poll that may be going on
-        jobs = list(worker.tasks.values())
-        if jobs:
-            await asyncio.wait(jobs, timeout=JOBS_END_S)
-        for task in (*jobs, running):
-            task.cancel()
-        await asyncio.gather(*jobs, running, return_exceptions=True)
+        ending = asyncio.create_task(_end_worker(worker, running))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await ending
+            raise
+
+
+async def _end_worker(worker: Worker, running: "asyncio.Task[None]") -> None:
+    """It picks no more jobs, and those it has are let end: a cancelled one would leave its connection in the middle of
+    an answer."""
+    worker.allow_pick_jobs = False
+    if not running.done():
+        await asyncio.sleep(POLL_DELAY_S)  # the poll that may be going on
+    jobs = list(worker.tasks.values())
+    if jobs:
+        await asyncio.wait(jobs, timeout=JOBS_END_S)
+    for task in (*jobs, running):
+        task.cancel()
+    await asyncio.gather(*jobs, running, return_exceptions=True)

@@ -91,6 +91,10 @@ class Snapshot(Protocol):
 
     def counts(self, prefix: str = "", *, visibility: Visibility) -> StoreCounts: ...
 
+    def document_count(self, prefix: str) -> int:
+        """Documents below a key prefix, hidden ones included."""
+        ...
+
     def stored_files(self, prefix: str) -> Iterator[StoredFile]:
         """Documents and skipped files below a key prefix (`docs/`) or under one key (`docs/a.md`), in key
         order, in short pages: no read transaction stays open between two of them."""

@@ -12,6 +12,7 @@ from store import driver
 from store.port import StoreCounts, StoredChunk, StoredDocument, StoredFile, StoreIdentity, Visibility
 
 SCAN_PAGE_ROWS = 4096
+_new = tuple.__new__  # the constructor of a named tuple is a Python call, and a run makes two for every file
 PREFIX_END = "0"  # the character after "/": keys below "docs/" are those from "docs/" up to "docs0"
 
 _SCAN = """
@@ -62,6 +63,11 @@ def identity(connection: driver.Connection) -> StoreIdentity:
 
 
 def counts(connection: driver.Connection, prefix: str, visibility: Visibility) -> StoreCounts:
+    """What a prefix holds. Of the whole store SQLite counts the leaves of the smallest index of each table; of a part
+    every document must be looked at."""
+    if not prefix and not visibility.hidden_item_ids:
+        tables = ("documents", "chunks", "skipped_files")
+        return StoreCounts(*(connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in tables))  # noqa: S608
     first, end = key_range(prefix)
     clause, hidden = hidden_clause(visibility)
     documents, chunks = connection.execute(
@@ -75,13 +81,19 @@ def counts(connection: driver.Connection, prefix: str, visibility: Visibility) -
     return StoreCounts(documents=documents, chunks=chunks, skipped=skipped[0])
 
 
+def document_count(connection: driver.Connection, prefix: str) -> int:
+    """How many documents lie below a prefix."""
+    row = connection.execute("SELECT count(*) FROM documents WHERE key >= ? AND key < ?", key_range(prefix)).fetchone()
+    return int(row[0])
+
+
 def stored_files(connection: driver.Connection, prefix: str) -> Iterator[StoredFile]:
     """Documents and skipped files below a prefix, in key order, `SCAN_PAGE_ROWS` a statement."""
     first, end = key_range(prefix)
     while True:
         rows = connection.execute(_SCAN, {"first": first, "end": end, "limit": SCAN_PAGE_ROWS}).fetchall()
-        for key, size, mtime, ctime, inode, device, checked, file_hash, reason, warnings in rows:
-            yield StoredFile(key, FileStat(size, mtime, ctime, inode, device), checked, file_hash, reason, warnings)
+        for row in rows:
+            yield _new(StoredFile, (row[0], _new(FileStat, row[1:6]), *row[6:]))
         if len(rows) < SCAN_PAGE_ROWS:
             return
         first = rows[-1][0] + "\x00"

@@ -40,6 +40,10 @@ class SqliteSnapshot:
         with translated(self._path):
             return queries.counts(self._connection, prefix, visibility)
 
+    def document_count(self, prefix: str) -> int:
+        with translated(self._path):
+            return queries.document_count(self._connection, prefix)
+
     def stored_files(self, prefix: str) -> Iterator[StoredFile]:
         with translated(self._path):
             yield from queries.stored_files(self._connection, prefix)

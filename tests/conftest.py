@@ -10,6 +10,12 @@ import pytest
 hypothesis.settings.register_profile("knowledge", deadline=None)
 hypothesis.settings.load_profile("knowledge")
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    """redis warns of a pipeline that was cut short when its object goes; its connection was closed with the pool."""
+    config.addinivalue_line("filterwarnings", "ignore:Unclosed client session:ResourceWarning")
+
+
 XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 
