@@ -224,7 +224,7 @@ def _close(
         names = [root.scope.record.name for root in roots if root.report.ended_well]
         base.state.mark_full(names, run.generation)
         base.state.forget_old_failures([root.scope.prefix for root in roots], run.started_ns)
-    base.writer.close_generation(run.generation, complete=run.full)
+    base.writer.close_generation(run.generation, complete=run.full and not problems)
     base.state.end_run(run.id, state, counts, removals.cause or ("directory_unreadable" if problems else ""))
     totals = base.writer.counts()
     outcomes.progress.stage = "done"

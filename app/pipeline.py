@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import aiosqlite
 from arq.connections import ArqRedis
-from arq.worker import Worker, func
+from arq.worker import Worker
 
 from app.worker_pool import WorkerPool
-from app.worker_process import Assignment, build_check_worker
+from app.worker_process import Assignment, Jobs, build_check_worker, build_worker
 from domain.errors import QueueError, StorageError
 from domain.files import FileFailure, Page
 from domain.layout import BaseLayout
@@ -27,13 +27,13 @@ from scheduler.queue.address import QueueAddress, parse_queue_url
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.embedded import EmbeddedValkey
 from scheduler.queue.names import QueueNames
-from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
+from scheduler.queue.payloads import WRITE_PAGE
 from store import files
 from store.documents import SqliteStoreWriter
 from store.state import SqliteStateStore
 from store.state_port import PageOutcome, RemovalCandidate, RunRecord
 from workers.checking import FinishedPage
-from workers.context import CONTEXT_KEY, WorkerContext
+from workers.context import WorkerContext
 from workers.writer.inbox import AwaitsMore, DocumentWriter
 from workers.writer.jobs import WriterContext, park_payload, write_page
 
@@ -224,27 +224,18 @@ async def _document_writer(
 
 
 def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
-    """An arq worker on the write queue; enough pages at a time for groups to form. A poll asks the server about every
-    job that runs, so it comes less often than where jobs are short."""
-    return Worker(
-        functions=[
-            func(write_page, name=WRITE_PAGE),
-            *(func(park_payload, name=other) for other in (CHECK_PAGE, PARK)),
-        ],
+    """A worker on the write queue; enough pages at a time for groups to form. A poll asks the server about every job
+    that runs, so it comes less often than where jobs are short."""
+    jobs = Jobs(
         queue_name=context.names.writes,
-        redis_pool=pool,
-        ctx={CONTEXT_KEY: context},
-        handle_signals=False,
-        max_jobs=PAGES_IN_HAND,
-        job_timeout=WRITE_TIMEOUT_S,
-        max_tries=5,
-        keep_result=0,
-        poll_delay=WRITE_POLL_DELAY_S,
-        health_check_interval=3600,
-        job_serializer=serialize_job,
-        job_deserializer=deserialize_job,
-        log_results=False,
+        name=WRITE_PAGE,
+        job=write_page,
+        park=park_payload,
+        at_a_time=PAGES_IN_HAND,
+        timeout_s=WRITE_TIMEOUT_S,
+        poll_delay_s=WRITE_POLL_DELAY_S,
     )
+    return build_worker(pool, context, jobs)
 
 
 async def _run_worker(worker: Worker) -> None:

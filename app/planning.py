@@ -36,13 +36,12 @@ def plan_roots(
 ) -> Iterator[Page | RemovalCandidate]:
     """The pages of all roots, one after the other, numbered through."""
     number = 1
+    progress.tallies = [root.tally for root in roots]
     for root in roots:
-        progress.tally = root.tally
         for item in plan_root(settings, policy, root, snapshot, number):
             if isinstance(item, Page):
                 number = item.number + 1
             yield item
-    progress.tally = merged_tally(roots)
     progress.is_plan_complete = True
 
 

@@ -69,7 +69,7 @@ def search_status_words(status: SearchStatus, *, has_results: bool) -> str:
             return "the index holds no document: nothing was there to be indexed, or all of it was skipped"
         case SearchStatus.INDEX_INCOMPLETE:
             found = "these are the hits so far" if has_results else "nothing found so far"
-            return f"the first run over this index has not ended: {found}"
+            return f"no run has seen all of the folders yet: {found}"
         case SearchStatus.QUERY_EMPTY:
             return "the query holds nothing to search for"
     assert_never(status)

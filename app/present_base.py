@@ -16,7 +16,7 @@ from store.state_port import RunRecord
 _COMPLETENESS = {
     "complete": "complete",
     "empty": "complete, and empty: no file of its roots can be indexed",
-    "incomplete": "not complete: no full run has ended yet",
+    "incomplete": "not complete: no full run has seen everything yet",
 }
 _RUN_STATES = {
     "walking": "going on",

@@ -6,6 +6,8 @@ from app.present import Json, tier_line, utc
 from app.present_safe import display, name, one_line
 from app.showing import ShownChunk, ShownDocument
 from domain.citations import Citation
+from domain.keys import is_plain_text
+from domain.markdown.frontmatter import metadata_of
 from domain.status import Tier
 from store.port import StoredChunk, StoredDocument
 
@@ -43,7 +45,7 @@ def chunk_json(shown: ShownChunk) -> Json:
     return {
         "tier": tier_line(Tier.LEXICAL),
         "citation": Citation(shown.document.key, shown.cited).format(),
-        **_document_fields(shown.document),
+        **_document_fields(shown.document, shown.opening),
         "chunks": [
             {
                 "citation": Citation(chunk.key, chunk.ordinal).format(),
@@ -61,14 +63,14 @@ def chunk_json(shown: ShownChunk) -> Json:
 def document_json(shown: ShownDocument) -> Json:
     return {
         "tier": tier_line(Tier.LEXICAL),
-        **_document_fields(shown.document),
+        **_document_fields(shown.document, shown.opening),
         "first_line": shown.first_line,
         "is_part": shown.is_part,
         "content": shown.text,
     }
 
 
-def _document_fields(document: StoredDocument) -> Json:
+def _document_fields(document: StoredDocument, opening: str) -> Json:
     import json
 
     return {
@@ -77,7 +79,7 @@ def _document_fields(document: StoredDocument) -> Json:
         "title": document.title,
         "size_bytes": document.size_bytes,
         "chunk_count": document.chunk_count,
-        "metadata": json.loads(document.metadata),
+        "metadata": {} if is_plain_text(document.key) else dict(metadata_of(opening)),
         "warnings": json.loads(document.warnings),
         "document_sha256": document.file_hash.hex(),
         "indexed_at": utc(document.indexed_ns),

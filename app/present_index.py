@@ -21,11 +21,10 @@ _STAGES = {"walking": "looking", "indexing": "indexing", "removing": "removing w
 
 def progress_line(progress: RunProgress) -> str:
     """`indexing: 12,000 found, 9,210/12,000 checked, 8,933 written, 3,100/s, 1 s left`: fits into 80 columns."""
-    tally = progress.tally
     checked = f"{progress.checked:,}"
     if progress.is_plan_complete:
-        checked += f"/{tally.to_check:,}"
-    parts = [f"{tally.met:,} found", f"{checked} checked", f"{progress.written:,} written"]
+        checked += f"/{progress.to_check:,}"
+    parts = [f"{progress.found:,} found", f"{checked} checked", f"{progress.written:,} written"]
     if progress.checked:
         parts.append(f"{progress.files_per_second:,.0f}/s")
     remaining_s = progress.remaining_s

@@ -1,6 +1,7 @@
 """What a run has done so far, for whoever shows it. One writer (the run), any number of readers."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +14,7 @@ Stage = Literal["walking", "indexing", "removing", "done"]
 class RunProgress:
     """Counters of a run; they only grow."""
 
-    tally: PlanTally = field(default_factory=PlanTally)
+    tallies: Sequence[PlanTally] = ()  # one a root, of all roots from the start
     stage: Stage = "walking"
     checked: int = 0
     written: int = 0
@@ -21,6 +22,14 @@ class RunProgress:
     text_bytes: int = 0
     is_plan_complete: bool = False
     began_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def found(self) -> int:
+        return sum(tally.met for tally in self.tallies)
+
+    @property
+    def to_check(self) -> int:
+        return sum(tally.to_check for tally in self.tallies)
 
     @property
     def elapsed_s(self) -> float:
@@ -35,4 +44,4 @@ class RunProgress:
         """Seconds that the rest will take at the present rate; None while nobody knows how much is left."""
         if not self.is_plan_complete or not self.checked:
             return None
-        return max(0, self.tally.to_check - self.checked) / max(self.files_per_second, 0.001)
+        return max(0, self.to_check - self.checked) / max(self.files_per_second, 0.001)

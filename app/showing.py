@@ -27,6 +27,7 @@ class ShownChunk:
     document: StoredDocument
     cited: int  # the ordinal
     chunks: tuple[StoredChunk, ...]
+    opening: str = ""  # what stands before the document's first body, its frontmatter above all
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class ShownDocument:
     text: str
     first_line: int = 1
     is_part: bool = False
+    opening: str = ""  # as above
 
 
 Shown = ShownChunk | ShownDocument
@@ -122,12 +124,12 @@ def _whole(snapshot: Snapshot, document: StoredDocument, request: ShowRequest) -
         raise UsageError("--before and --after go with a citation", hint=f"add {MARK} and a number to the path")
     text = snapshot.text(document.key, visibility=_EVERYTHING) or ""
     if not request.lines:
-        return ShownDocument(document, text)
+        return ShownDocument(document, text, opening=_opening(snapshot, document))
     first, last = line_range(request.lines)
     lines = _LINE.findall(text)
     if first > len(lines):
         raise NotFoundError(f"{document.key} has no line {first}: it has {len(lines)}")
-    return ShownDocument(document, "".join(lines[first - 1 : last]), first, is_part=True)
+    return ShownDocument(document, "".join(lines[first - 1 : last]), first, True, _opening(snapshot, document))
 
 
 def _chunk(snapshot: Snapshot, document: StoredDocument, ordinal: int, request: ShowRequest) -> ShownChunk:
@@ -142,7 +144,12 @@ def _chunk(snapshot: Snapshot, document: StoredDocument, ordinal: int, request: 
         last=ordinal + request.after,
         visibility=_EVERYTHING,
     )
-    return ShownChunk(document, ordinal, tuple(chunks))
+    return ShownChunk(document, ordinal, tuple(chunks), _opening(snapshot, document))
+
+
+def _opening(snapshot: Snapshot, document: StoredDocument) -> str:
+    chunks = snapshot.chunks(document.key, last=0, visibility=_EVERYTHING)
+    return chunks[0].lead if chunks else ""
 
 
 def _no_document(target: str) -> NotFoundError:

@@ -12,7 +12,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from arq.connections import ArqRedis
@@ -26,6 +26,9 @@ from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_j
 from workers.context import CONTEXT_KEY, WorkerContext
 from workers.jobs import check_page, park_payload
 from workers.writer.jobs import SpoolSink
+
+if TYPE_CHECKING:
+    from arq.typing import WorkerCoroutine
 
 POLL_DELAY_S = 0.02
 PAGES_AT_A_TIME = 4  # one is worked on, the others wait beside it: a poll is never on the way
@@ -46,27 +49,43 @@ class Assignment(msgspec.Struct, frozen=True):
     address: QueueAddress
 
 
-def build_check_worker(pool: ArqRedis, context: WorkerContext, *, pages: int = PAGES_AT_A_TIME) -> Worker:
-    """An arq worker on the check queue. Every option is a keyword here: arq drops a misspelt setting silently."""
+class Jobs(NamedTuple):
+    """What one kind of worker does: its queue, its job by name, and how many of them at a time."""
+
+    queue_name: str
+    name: str
+    job: "WorkerCoroutine"
+    park: "WorkerCoroutine"  # what becomes of a job that another kind of worker should have got
+    at_a_time: int
+    timeout_s: int
+    poll_delay_s: float
+
+
+def build_worker(pool: ArqRedis, context: object, jobs: Jobs) -> Worker:
+    """An arq worker of one kind. Every option is a keyword here: arq drops a misspelt setting silently."""
+    foreign = {CHECK_PAGE, WRITE_PAGE, PARK} - {jobs.name}
     return Worker(
-        functions=[
-            func(check_page, name=CHECK_PAGE),
-            *(func(park_payload, name=other) for other in (WRITE_PAGE, PARK)),
-        ],
-        queue_name=context.names.checks,
+        functions=[func(jobs.job, name=jobs.name), *(func(jobs.park, name=name) for name in sorted(foreign))],
+        queue_name=jobs.queue_name,
         redis_pool=pool,
         ctx={CONTEXT_KEY: context},
         handle_signals=False,
-        max_jobs=pages,
-        job_timeout=JOB_TIMEOUT_S,
+        max_jobs=jobs.at_a_time,
+        job_timeout=jobs.timeout_s,
         max_tries=5,
         keep_result=0,
-        poll_delay=POLL_DELAY_S,
+        poll_delay=jobs.poll_delay_s,
         health_check_interval=3600,
         job_serializer=serialize_job,
         job_deserializer=deserialize_job,
         log_results=False,
     )
+
+
+def build_check_worker(pool: ArqRedis, context: WorkerContext, *, pages: int = PAGES_AT_A_TIME) -> Worker:
+    """A worker on the check queue."""
+    jobs = Jobs(context.names.checks, CHECK_PAGE, check_page, park_payload, pages, JOB_TIMEOUT_S, POLL_DELAY_S)
+    return build_worker(pool, context, jobs)
 
 
 async def work(assignment: Assignment) -> None:

@@ -55,11 +55,11 @@ def insert(root: str, database: Path) -> dict[str, float]:
         document_id += 1
         text_bytes += len(raw)
         connection.execute(
-            "INSERT INTO documents VALUES (?,?,'c',NULL,?,?,?,?,?,0,0,1,1,?,?,?,'none',?,?,'[]',0,?)",
+            "INSERT INTO documents VALUES (?,?,'c',NULL,?,?,?,?,?,0,0,1,1,?,?,?,'none',?,'[]',0,?)",
             (
                 document_id, f"c/{path}", status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino,
                 status.st_dev, len(document.chunks), digest, digest, document.title,
-                json.dumps(dict(document.metadata), ensure_ascii=False), document.tail,
+                document.tail,
             ),
         )  # fmt: skip
         rows = chunk_rows(document, "auto")

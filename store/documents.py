@@ -20,9 +20,9 @@ from store.write_port import Applied, DocumentWrite, GroupResult, RecheckWrite, 
 _STAT_COLUMNS = "size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns"
 _DOCUMENT_COLUMNS = (
     f"id, key, root, {_STAT_COLUMNS}, observed_ns, generation, created_generation, chunk_count, file_hash,"
-    " content_hash, title, metadata, warnings, indexed_ns, tail"
+    " content_hash, title, warnings, indexed_ns, tail"
 )
-_INSERT_DOCUMENT = f"INSERT INTO documents ({_DOCUMENT_COLUMNS}) VALUES ({', '.join('?' * 20)})"  # noqa: S608
+_INSERT_DOCUMENT = f"INSERT INTO documents ({_DOCUMENT_COLUMNS}) VALUES ({', '.join('?' * 19)})"  # noqa: S608
 _INSERT_CHUNK = "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _UPDATE_RECHECK = (
     "UPDATE documents SET size_bytes = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, device = ?, checked_ns = ?,"
@@ -217,7 +217,6 @@ def _document_row(document_id: int, write: DocumentWrite, created: int, now_ns: 
         write.file_hash,
         write.content_hash,
         write.title,
-        write.metadata,
         write.warnings,
         now_ns,
         write.tail,

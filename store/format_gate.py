@@ -11,7 +11,7 @@ from store.connection import immediate, translated
 
 FORMAT_VERSION = 1
 # SHA-256 over the core objects of schema.sql as SQLite keeps them; a contract test holds the two together
-SCHEMA_FINGERPRINT = "bb8460a5f62bd987f13d076bbc915b989129c2727ffd0819093ca4d434c11746"
+SCHEMA_FINGERPRINT = "f13838e9cf987ffc98c9dd434052292e99caa52a6f00753001e0be00e06aa26c"
 
 FULL_TEXT_TABLES = ("chunks_fts", "chunks_fts_exact", "chunks_fts_tri")
 CORE_OBJECTS = (

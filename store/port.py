@@ -69,7 +69,6 @@ class StoredDocument(NamedTuple):
     generation: int
     chunk_count: int
     file_hash: bytes
-    metadata: str
     warnings: str
 
 

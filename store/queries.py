@@ -24,8 +24,7 @@ FROM skipped_files WHERE key >= :first AND key < :end
 ORDER BY key LIMIT :limit
 """
 _DOCUMENT = (
-    "id, key, root, title, size_bytes, mtime_ns, checked_ns, indexed_ns, generation, chunk_count, file_hash,"
-    " metadata, warnings"
+    "id, key, root, title, size_bytes, mtime_ns, checked_ns, indexed_ns, generation, chunk_count, file_hash, warnings"
 )
 
 

@@ -27,7 +27,6 @@ CREATE TABLE documents (
     content_hash BLOB NOT NULL CHECK (length(content_hash) = 32),
     vector_state TEXT NOT NULL DEFAULT 'none' CHECK (vector_state IN ('none', 'pending', 'ready')),
     title TEXT NOT NULL,
-    metadata TEXT NOT NULL,
     warnings TEXT NOT NULL,
     indexed_ns INTEGER NOT NULL,
     tail TEXT NOT NULL

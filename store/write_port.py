@@ -23,7 +23,6 @@ class DocumentWrite:
     file_hash: bytes
     content_hash: bytes
     title: str
-    metadata: str  # JSON object
     warnings: str  # JSON list of codes
     tail: str
     chunks: Sequence[ChunkRow]

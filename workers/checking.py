@@ -123,7 +123,6 @@ def _cut(
         file_hash=hash_of_file,
         content_hash=content_hash(read.raw, text, document.content_start, hash_of_file),
         title=document.title,
-        metadata=json.dumps(dict(document.metadata), ensure_ascii=False) if document.metadata else "{}",
         warnings=json.dumps(document.warnings) if document.warnings else "[]",
         tail=document.tail,
         chunks=chunk_rows(document, rules.substring_index),

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from arq.connections import ArqRedis, RedisSettings, create_pool
 from arq.constants import in_progress_key_prefix, job_key_prefix, retry_key_prefix
-from redis.exceptions import RedisError
+from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
 from domain.errors import QueueError
 from scheduler.queue.address import QueueAddress
@@ -19,7 +19,7 @@ from scheduler.queue.payloads import CHECK_PAGE, WRITE_PAGE, deserialize_job, se
 
 PARKED_KEPT = 100
 CONNECT_TIMEOUT_S = 5
-CONNECT_RETRIES = 5
+CONNECT_RETRIES = 3
 COMMAND_RETRIES = 5
 JOB_EXPIRES_MS = 7 * 24 * 3600 * 1000
 Result = TypeVar("Result")
@@ -63,14 +63,20 @@ async def open_pool(address: QueueAddress) -> AsyncIterator[ArqRedis]:
             expires_extra_ms=JOB_EXPIRES_MS,
         )
     except (RedisError, OSError, TimeoutError) as error:
-        raise unreachable(address) from error
+        raise unreachable(address, error) from error
     try:
         yield pool
     finally:
         await pool.aclose()
 
 
-def unreachable(address: QueueAddress) -> QueueError:
+def unreachable(address: QueueAddress, error: BaseException | None = None) -> QueueError:
+    """What to say of a queue that cannot be used; a refused password is not silence."""
+    if isinstance(error, AuthenticationError | NoPermissionError):
+        return QueueError(
+            f"the queue at {address} refuses the user or the password",
+            hint="write them into queue.url as redis://USER:PASSWORD@HOST:PORT/0, percent-encoded",
+        )
     return QueueError(
         f"the queue at {address} does not answer",
         hint="start that Redis or Valkey, or leave queue.url empty to use the one that comes with this program",
@@ -83,7 +89,7 @@ def queue_errors(address: QueueAddress) -> Iterator[None]:
     try:
         yield
     except RedisError as error:
-        raise unreachable(address) from error
+        raise unreachable(address, error) from error
 
 
 class PageQueue:
@@ -123,7 +129,7 @@ class PageQueue:
         try:
             return await call
         except (RedisError, OSError) as error:
-            raise unreachable(self._address) from error
+            raise unreachable(self._address, error) from error
 
 
 async def drop_base_keys(pool: ArqRedis, names: QueueNames) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from domain.files import FileCheck, FileFailure, Page, Reason
+from domain.markdown.frontmatter import metadata_of
 from domain.settings import MAX_FILE_BYTES
 from store.write_port import DocumentWrite, RecheckWrite, SkipWrite
 from tests.support.trees import make_tree
@@ -55,7 +56,7 @@ def test_a_document_is_stored_with_what_was_read(tmp_path: Path) -> None:
     assert isinstance(checked, DocumentWrite)
     assert (checked.key, checked.root, checked.generation) == ("docs/a.md", "docs", 7)
     assert checked.title == "The title"
-    assert json.loads(checked.metadata) == {"title": "The title", "tags": ["x"]}
+    assert metadata_of(checked.chunks[0][-2]) == {"title": "The title", "tags": ["x"]}  # kept once, in the lead
     assert checked.warnings == "[]"
     assert checked.file_hash == file_hash(raw)
     assert checked.text_bytes == len(raw) == checked.stat.size_bytes
@@ -116,7 +117,7 @@ def test_a_broken_frontmatter_is_a_warning(tmp_path: Path) -> None:
     checked = check_one(tmp_path, b"---\ntitle: [broken\n---\n\n# Head\n\ntext\n")
     assert isinstance(checked, DocumentWrite)
     assert json.loads(checked.warnings)
-    assert checked.metadata == "{}"
+    assert metadata_of(checked.chunks[0][-2]) == {}
 
 
 def test_a_frontmatter_with_what_no_store_holds(tmp_path: Path) -> None:
@@ -124,8 +125,9 @@ def test_a_frontmatter_with_what_no_store_holds(tmp_path: Path) -> None:
     raw = b'---\ntitle: "\\ud800 x"\na: .nan\nb: 1e999\nc: 123456789012345678901234567890\n---\ntext\n'
     checked = check_one(tmp_path, raw)
     assert isinstance(checked, DocumentWrite)
-    (checked.title + checked.metadata).encode()
-    json.loads(checked.metadata, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    metadata = json.dumps(dict(metadata_of(raw.decode())), ensure_ascii=False)
+    (checked.title + metadata).encode()
+    json.loads(metadata, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     spool.write_page(tmp_path, "1-1-1.page", FinishedPage(1, 1, "docs", documents=(checked,)))
 
 

@@ -280,8 +280,8 @@ def test_a_full_disk_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: object, **__: object) -> int:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(os, "open", full)
-        with pytest.raises(StorageError) as caught:
+        with monkeypatch.context() as patch, pytest.raises(StorageError) as caught:
+            patch.setattr(os, "open", full)  # for this one call: the folder is removed with the real one
             files.create_private(path / "x")
     assert caught.value.code == "disk_full"
     assert caught.value.exit_status == 14

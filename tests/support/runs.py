@@ -62,7 +62,7 @@ class Base:
     def content(self) -> list[tuple[Any, ...]]:
         """All that a query can see of the documents, apart from ids and times."""
         return self.rows(
-            "SELECT documents.key, root, title, hex(file_hash), hex(content_hash), metadata, warnings, tail,"
+            "SELECT documents.key, root, title, hex(file_hash), hex(content_hash), warnings, tail,"
             " chunk_count, ordinal, heading_path, lead, body, names, start_line, end_line, hex(text_hash), in_tri"
             " FROM documents JOIN chunks ON chunks.document = documents.id ORDER BY documents.key, ordinal"
         )

@@ -38,7 +38,6 @@ def document_write(
         file_hash=digest,
         content_hash=digest,
         title=document.title,
-        metadata="{}",
         warnings="[]",
         tail=document.tail,
         chunks=chunk_rows(document, substring_index),

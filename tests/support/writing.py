@@ -27,7 +27,6 @@ def document(key: str, *, text_bytes: int = 100, generation: int = 1, observed_n
         file_hash=key.encode(),
         content_hash=key.encode(),
         title=key,
-        metadata="{}",
         warnings="[]",
         tail="",
         chunks=((0, 0, 1, 1, b"t" * 12, key, "", "", f"body of {key}"),),

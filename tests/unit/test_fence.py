@@ -22,9 +22,7 @@ Write = DocumentWrite | RecheckWrite | RemoveWrite | SkipWrite
 
 
 def document(generation: int, observed_ns: int, content: bytes) -> DocumentWrite:
-    return DocumentWrite(
-        "docs/a.md", "docs", STAT, 1, observed_ns, generation, content, content, "", "{}", "[]", "", (), 1
-    )
+    return DocumentWrite("docs/a.md", "docs", STAT, 1, observed_ns, generation, content, content, "", "[]", "", (), 1)
 
 
 def remove(generation: int, observed_ns: int) -> RemoveWrite:

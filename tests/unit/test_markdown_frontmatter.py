@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.markdown.frontmatter import MAX_FRONTMATTER_BYTES, frontmatter_end, parse_frontmatter
+from domain.markdown.frontmatter import MAX_FRONTMATTER_BYTES, frontmatter_end, metadata_of, parse_frontmatter
 from domain.markdown.frontmatter_plain import plain_mapping
 
 
@@ -172,3 +172,10 @@ def test_any_text_as_a_value(text: str) -> None:
     if found is not None:
         assert found == _with_pyyaml(block)
     parse_frontmatter(f"---\n{block}---\n")
+
+
+def test_metadata_of_a_text_that_begins_with_a_block() -> None:
+    assert metadata_of("\ufeff---\r\ntitle: A\r\n---\r\n# Head\r\n") == {"title": "A"}
+    assert metadata_of("---\ntitle: [broken\n---\n") == {}
+    assert metadata_of("# Head\n\n---\ntitle: A\n---\n") == {}
+    assert metadata_of("") == {}

@@ -14,7 +14,7 @@ from store.state_port import RootRecord
 
 DOCUMENT = StoredDocument(
     id=1, key="docs/a.md", root="docs", title="A\x1b[31m", size_bytes=9, mtime_ns=0, checked_ns=0, indexed_ns=0,
-    generation=1, chunk_count=2, file_hash=b"\x00" * 32, metadata="{}", warnings="[]",
+    generation=1, chunk_count=2, file_hash=b"\x00" * 32, warnings="[]",
 )  # fmt: skip
 CHUNKS = (
     StoredChunk("docs/a.md", 0, "A", "A", "# A\n\n", "one\n", 3, 3),

@@ -5,7 +5,7 @@ from scheduler.plan import PlanTally
 
 
 def test_nobody_knows_the_rest_before_the_plan_is_complete() -> None:
-    progress = RunProgress(tally=PlanTally(to_check=100), checked=10)
+    progress = RunProgress(tallies=[PlanTally(to_check=100)], checked=10)
     assert progress.remaining_s is None
     progress.is_plan_complete = True
     assert progress.remaining_s is not None
@@ -15,7 +15,7 @@ def test_nobody_knows_the_rest_before_the_plan_is_complete() -> None:
 
 def test_the_rest_is_never_negative() -> None:
     """A file that was looked at twice is no time gained."""
-    progress = RunProgress(tally=PlanTally(to_check=3), checked=5, is_plan_complete=True)
+    progress = RunProgress(tallies=[PlanTally(to_check=3)], checked=5, is_plan_complete=True)
     assert progress.remaining_s == 0
 
 

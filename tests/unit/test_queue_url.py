@@ -1,10 +1,11 @@
 """The queue's address: read by ourselves, and never shown with its password."""
 
 import pytest
+from redis.exceptions import AuthenticationError
 
 from domain.errors import ConfigurationError
 from scheduler.queue.address import QueueAddress, parse_queue_url
-from scheduler.queue.client import redis_settings
+from scheduler.queue.client import redis_settings, unreachable
 
 SECRET = "pa:ss@w/rd"
 
@@ -56,3 +57,14 @@ def test_a_password_is_in_no_form_of_an_address() -> None:
     assert "hunter2" not in f"{address} {address!r} {[address]}"
     assert str(address) == "rediss://cache:7000/1"
     assert str(parse_queue_url("unix:///run/q")) == "unix:/run/q"
+
+
+def test_a_refused_password_is_not_told_as_silence() -> None:
+    """P19: the message names neither user nor password."""
+    address = QueueAddress(host="queue.example", username="worker", password="s3cret")
+    refused = unreachable(address, AuthenticationError("WRONGPASS"))
+    silent = unreachable(address, ConnectionRefusedError())
+    assert "refuses" in refused.message
+    assert "does not answer" in silent.message
+    assert refused.exit_status == silent.exit_status == 16
+    assert "s3cret" not in refused.message + refused.hint + silent.message + silent.hint

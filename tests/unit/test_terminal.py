@@ -33,7 +33,9 @@ def test_a_file_that_has_gone_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_progress_in_a_line() -> None:
-    progress = RunProgress(tally=PlanTally(met=12_000, to_check=10_000), stage="indexing", checked=5_000, written=4_000)
+    progress = RunProgress(
+        tallies=[PlanTally(met=12_000, to_check=10_000)], stage="indexing", checked=5_000, written=4_000
+    )
     progress.began_s -= 10
     assert progress_line(progress).startswith("indexing: 12,000 found, 5,000 checked, 4,000 written, ")
     progress.is_plan_complete = True
