@@ -68,6 +68,7 @@ class _Level(NamedTuple):
     relative: str  # "" or ends in `/`
     key_prefix: str
     scope: IgnoreScope
+    is_open: bool  # no rule leaves a file out here: asked once a directory, not once a file
     identity: tuple[int, int]  # device, inode: a mount that repeats an ancestor is not entered
 
 
@@ -209,7 +210,8 @@ def _enter(
     if IGNORE_FILE_NAME in names:
         scope = scope.within(relative, read_ignore_file(Path(path), report.notes.append))
     entries.sort()
-    return _Level(iter(entries), relative, rules.prefix + relative, scope, (status.st_dev, status.st_ino))
+    identity = (status.st_dev, status.st_ino)
+    return _Level(iter(entries), relative, rules.prefix + relative, scope, scope.is_open, identity)
 
 
 def _descend(
@@ -247,7 +249,7 @@ def _file(
             report.problems.append(problem)
         return None
     skip = None
-    if status.st_mode & _FILE_KIND != _REGULAR or not level.scope.is_open:
+    if status.st_mode & _FILE_KIND != _REGULAR or not level.is_open:
         skip = _skip_of(status.st_mode, level.scope, level.relative + name)
     return _new_walked(WalkedFile, (level.key_prefix + name, file_stat(status), skip))
 
