@@ -159,20 +159,27 @@ def _every(group: WriteGroup) -> Iterator[DocumentWrite | RecheckWrite | SkipWri
     return chain(group.documents, group.rechecks, group.skips, group.removes)
 
 
+_FENCES = (
+    "SELECT documents.key, documents.id, generation, observed_ns, created_generation, file_hash"
+    " FROM json_each(?) AS wanted JOIN documents ON documents.key = wanted.value",
+    "SELECT tombstones.key, 0, generation, observed_ns, -1, x''"
+    " FROM json_each(?) AS wanted JOIN tombstones ON tombstones.key = wanted.value",
+    "SELECT skipped_files.key, 0, generation, checked_ns, -1, x''"
+    " FROM json_each(?) AS wanted JOIN skipped_files ON skipped_files.key = wanted.value",
+)
+
+
 def _read_fences(connection: driver.Connection, group: WriteGroup) -> dict[str, Fence]:
-    """What is stored under the group's keys, read inside the writing transaction (R25)."""
+    """What is stored under the group's keys, read inside the writing transaction (R25): a document, or the newest of
+    what says that there is none."""
     keys = json.dumps([write.key for write in _every(group)])
-    rows = connection.execute(
-        "SELECT documents.key, documents.id, generation, observed_ns, created_generation, file_hash"
-        " FROM json_each(?) AS wanted JOIN documents ON documents.key = wanted.value",
-        (keys,),
-    ).fetchall()
-    buried = connection.execute(
-        "SELECT tombstones.key, 0, generation, observed_ns, -1, x''"
-        " FROM json_each(?) AS wanted JOIN tombstones ON tombstones.key = wanted.value",
-        (keys,),
-    ).fetchall()
-    return {key: Fence(*fence) for key, *fence in (*buried, *rows)}
+    fences: dict[str, Fence] = {}
+    for statement in _FENCES:
+        for key, *stored in connection.execute(statement, (keys,)).fetchall():
+            fence, known = Fence(*stored), fences.get(key, NOTHING_STORED)
+            if not known.document_id and fence.pair > known.pair:
+                fences[key] = fence
+    return fences
 
 
 def _insert_documents(connection: driver.Connection, writes: Sequence[DocumentWrite], fences: dict[str, Fence]) -> int:
