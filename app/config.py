@@ -6,19 +6,15 @@ without KNOWLEDGE_ variables neither YAML nor msgspec is imported: a search in a
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
+from app.config_loaded import AbsentRoots, Loaded
 from app.discovery import CONFIG_VARIABLE, Located, locate
 from domain.errors import DisabledError
 from domain.settings import Settings
 
-if TYPE_CHECKING:
-    from app.config_origins import Sources
-    from app.config_schema import KnowledgeBlock
-
 __all__ = [
+    "AbsentRoots",
     "Loaded",
     "Located",
     "load",
@@ -30,30 +26,6 @@ __all__ = [
 ]
 
 Ask = Callable[[str], bool]
-AbsentRoots = Literal["refuse", "note"]
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The settings, and what a command may want to say about where they came from."""
-
-    located: Located
-    settings: Settings
-    sources: "Sources | None" = None  # None: nothing was configured
-    block: "KnowledgeBlock | None" = None  # None: nothing was configured
-    notes: tuple[str, ...] = ()  # what is odd, but no error
-    later_features: tuple[str, ...] = ()  # configured, without effect in this version
-    needs_trust: tuple[str, ...] = ()  # what a found file asks for, in words; () for a named one
-    digest: str = ""  # of the file
-
-    def later_note(self) -> str:
-        """Says plainly what this version leaves out; "" when nothing."""
-        names = [name for name in self.later_features if name != "embeddings"]
-        words = ["embeddings are configured, but this version searches words only"] * (
-            "embeddings" in self.later_features
-        )
-        words += [f"{', '.join(names)}: configured, but without effect in this version"] * bool(names)
-        return "; ".join(words)
 
 
 def process_environ() -> Mapping[str, str]:

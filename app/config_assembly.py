@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.config import AbsentRoots, Loaded
 from app.config_convert import convert_block, nearest
 from app.config_document import ConfigurationDocument, read_document
 from app.config_environment import overlay
+from app.config_loaded import AbsentRoots, Loaded
 from app.config_origins import Problem, Sources, has_control_characters, refuse, shown
 from app.config_roots import Places, absent_roots, place_problems, roots_of
 from app.config_rules import block_problems, identity_problems

@@ -1,0 +1,36 @@
+"""What a command knows of its settings: the values, where they came from, and what is to be said about them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from app.discovery import Located
+from domain.settings import Settings
+
+if TYPE_CHECKING:
+    from app.config_origins import Sources
+    from app.config_schema import KnowledgeBlock
+
+AbsentRoots = Literal["refuse", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, and what a command may want to say about where they came from."""
+
+    located: Located
+    settings: Settings
+    sources: "Sources | None" = None  # None: nothing was configured
+    block: "KnowledgeBlock | None" = None  # None: nothing was configured
+    notes: tuple[str, ...] = ()  # what is odd, but no error
+    later_features: tuple[str, ...] = ()  # configured, without effect in this version
+    needs_trust: tuple[str, ...] = ()  # what a found file asks for, in words; () for a named one
+    digest: str = ""  # of the file
+
+    def later_note(self) -> str:
+        """Says plainly what this version leaves out; "" when nothing."""
+        names = [name for name in self.later_features if name != "embeddings"]
+        words = ["embeddings are configured, but this version searches words only"] * (
+            "embeddings" in self.later_features
+        )
+        words += [f"{', '.join(names)}: configured, but without effect in this version"] * bool(names)
+        return "; ".join(words)
