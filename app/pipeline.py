@@ -42,7 +42,7 @@ POLL_DELAY_S = 0.02
 SWITCH_INTERVAL_S = 0.001
 WRITE_TIMEOUT_S = 600
 PAGES_IN_HAND = 12  # of the spool, waiting for their commit
-WRITE_POLL_DELAY_S = 0.05
+WRITE_POLL_DELAY_S = 0.1
 PAGES_HERE = 8  # in this process a page keeps its place until it is committed: enough of them to make a group
 JOBS_END_S = 5  # what a job may take to end when the run is over
 
