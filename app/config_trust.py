@@ -84,6 +84,10 @@ def _reasons(block: KnowledgeBlock, roots: Sequence[RootSettings], sources: Sour
     if block.queue.url and sources.is_from_file("queue.url"):
         yield "sends work over a queue of its own (queue.url)"
     folder = real(sources.config_path.parent) if sources.config_path is not None else None
+    if folder is not None and block.directory and sources.is_from_file("directory"):
+        home = real(folder / block.directory)
+        if not home.is_relative_to(folder):
+            yield f"keeps its index in {shown(str(home))}, outside its own folder (directory)"
     for index, root in enumerate(roots):
         if folder is None or not sources.is_from_file(f"paths[{index}]"):
             continue

@@ -68,6 +68,8 @@ class SqliteStoreWriter:
             self._connection.execute("DELETE FROM tombstones WHERE generation < ?", (generation,))
             self._set_meta("generation", str(generation))
             if complete:
+                if queries.identity(self._connection).complete_ns is None:
+                    bump_commit_seq(self._connection)  # answers are called incomplete no more
                 self._set_meta("complete_ns", str(time.time_ns()))
 
     def identity(self) -> StoreIdentity:

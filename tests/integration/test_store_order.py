@@ -66,3 +66,15 @@ def test_the_store_is_sound_after_all_that(writer: SqliteStoreWriter, tmp_path: 
     for group in (skipping(50), reading(100), skipping(40), reading(90), reading(300), reading(200)):
         writer.apply(group)
     assert audit(tmp_path / "home" / "knowledge.db", deep=True) == []
+
+
+def test_becoming_complete_is_a_change_that_a_query_can_see(writer: SqliteStoreWriter) -> None:
+    """R25: caches hang on (store_uuid, commit_seq), and an answer says whether the index is complete."""
+    before = writer.identity()
+    assert before.complete_ns is None
+    writer.close_generation(1, complete=True)
+    first = writer.identity()
+    writer.close_generation(2, complete=True)
+    assert first.commit_seq == before.commit_seq + 1
+    assert writer.identity().commit_seq == first.commit_seq
+    assert writer.identity().store_uuid == before.store_uuid

@@ -44,6 +44,8 @@ def obey(project: Path, environ: dict[str, str], text: str = "") -> Settings:
         ("paths: [../outside]", "outside its own folder"),
         ("paths: [docs, {path: ../outside}]", "paths[1]"),
         ("paths: [..]", "outside its own folder"),
+        ("directory: ../outside/index", "keeps its index in"),
+        ("directory: /var/lib/other/knowledge", "keeps its index in"),
     ],
 )
 def test_what_needs_trust(project: Path, environ: dict[str, str], line: str, words: str) -> None:
