@@ -83,15 +83,17 @@ def _reasons(block: KnowledgeBlock, roots: Sequence[RootSettings], sources: Sour
             yield "permits unencrypted connections (embeddings.insecure_hosts)"
     if block.queue.url and sources.is_from_file("queue.url"):
         yield "sends work over a queue of its own (queue.url)"
-    folder = real(sources.config_path.parent) if sources.config_path is not None else None
-    if folder is not None and block.directory and sources.is_from_file("directory"):
-        home = real(folder / block.directory)
-        if not home.is_relative_to(folder):
-            yield f"keeps its index in {shown(str(home))}, outside its own folder (directory)"
+    if sources.config_path is not None:
+        yield from _places_outside(real(sources.config_path.parent), block.directory, roots, sources)
+
+
+def _places_outside(folder: Path, directory: str, roots: Sequence[RootSettings], sources: Sources) -> Iterator[str]:
+    """What the file reads or writes outside its own folder."""
+    home = real(folder / directory)
+    if sources.is_from_file("directory") and not home.is_relative_to(folder):
+        yield f"keeps its index in {shown(str(home))}, outside its own folder (directory)"
     for index, root in enumerate(roots):
-        if folder is None or not sources.is_from_file(f"paths[{index}]"):
-            continue
-        if not real(root.path).is_relative_to(folder):
+        if sources.is_from_file(f"paths[{index}]") and not real(root.path).is_relative_to(folder):
             yield f"reads {shown(str(root.path))}, outside its own folder (paths[{index}])"
 
 

@@ -144,9 +144,10 @@ def _index(
             server.launch()  # it comes up while asyncio, arq and redis are imported: a quarter of a second each
         import asyncio
 
-        from app.pipeline import PipelinePlan, run_pipeline
+        from app.assignment import PipelinePlan
+        from app.worker_pool import run_with_workers
 
-        pipeline = PipelinePlan(
+        plan = PipelinePlan(
             layout=base.layout,
             base_id=base.state.base_id(),
             run=run,
@@ -157,7 +158,7 @@ def _index(
             worker_processes=processes,
         )
         pages = chain(first_pages, planned)
-        result = asyncio.run(run_pipeline(pipeline, base.writer, pages, outcomes.observe, server))
+        result = asyncio.run(run_with_workers(plan, base.writer, pages, outcomes.observe, server))
     finally:
         if server is not None:
             server.stop()

@@ -6,22 +6,23 @@ Imported only when there is work to queue: asyncio, arq and redis cost a quarter
 import asyncio
 import contextlib
 import sys
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import aiosqlite
 from arq.connections import ArqRedis
 from arq.worker import Worker
 
+from app.assignment import PipelinePlan, assignment_of
 from app.worker_pool import WorkerPool
-from app.worker_process import Assignment, Jobs, build_check_worker, build_worker
+from app.worker_process import Jobs, build_check_worker, build_worker
 from domain.errors import QueueError, StorageError
 from domain.files import FileFailure, Page
-from domain.layout import BaseLayout
 from scheduler.dispatch import Dispatcher
 from scheduler.queue.address import QueueAddress, parse_queue_url
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
@@ -31,7 +32,7 @@ from scheduler.queue.payloads import WRITE_PAGE
 from store import files
 from store.documents import SqliteStoreWriter
 from store.state import SqliteStateStore
-from store.state_port import PageOutcome, RemovalCandidate, RunRecord
+from store.state_port import PageOutcome, RemovalCandidate
 from workers.checking import FinishedPage
 from workers.context import WorkerContext
 from workers.writer.inbox import AwaitsMore, DocumentWriter
@@ -50,20 +51,6 @@ Observe = Callable[[FinishedPage, PageOutcome], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PipelinePlan:
-    """What the pipeline is built from."""
-
-    layout: BaseLayout
-    base_id: str
-    run: RunRecord
-    roots: dict[str, str]
-    max_file_bytes: int
-    substring_index: Literal["auto", "on", "off"]
-    queue_url: str
-    worker_processes: int  # 0: the pages are checked in this process
-
-
-@dataclass(frozen=True, slots=True)
 class PipelineResult:
     """What the caller cannot see through `observe`."""
 
@@ -77,10 +64,12 @@ async def run_pipeline(
     planned: Iterator[Page | RemovalCandidate],
     observe: Observe,
     server: EmbeddedValkey | None,
+    started: list[Process],
 ) -> PipelineResult:
     """Queue every planned page and return when all are in the store.
 
-    `server` has been launched by the caller, who stops it; None: the queue is the configured one.
+    `server` has been launched by the caller, who stops it; None: the queue is the configured one. `started` are worker
+    processes that wait for their assignment already.
 
     Raises what stopped it (StorageError, QueueError, ...); everything started here has ended then.
     """
@@ -108,7 +97,7 @@ async def run_pipeline(
         writer = await stack.enter_async_context(
             _document_writer(store, writer_state, plan.run.id, observed, awaits_more)
         )
-        wiring = _Wiring(plan, names, pool, queue, address, writer, asyncio.get_running_loop().create_future())
+        wiring = _Wiring(plan, names, pool, queue, address, writer, started, asyncio.get_running_loop().create_future())
         if plan.worker_processes:
             workers = wiring.processes(dispatcher)
         else:
@@ -130,6 +119,7 @@ class _Wiring:
     queue: PageQueue
     address: QueueAddress
     writer: DocumentWriter
+    started: list[Process]
     stopped: "asyncio.Future[None]"
 
     def stop(self, error: Exception) -> None:
@@ -148,7 +138,7 @@ class _Wiring:
         plan = self.plan
         spool = files.make_spool(plan.layout)
         context = WriterContext(self.names, plan.run.id, plan.run.generation, spool, self.writer, stop=self.stop)
-        pool = WorkerPool(_assignment(plan, spool, self.address), dispatcher)
+        pool = WorkerPool(assignment_of(plan, spool, self.address), dispatcher, self.started)
         return [_run_worker(build_write_worker(self.pool, context)), *pool.tasks(plan.worker_processes)]
 
     def check_context(self, executor: ThreadPoolExecutor) -> WorkerContext:
@@ -165,19 +155,6 @@ class _Wiring:
             executor=executor,
             stop=self.stop,
         )
-
-
-def _assignment(plan: PipelinePlan, spool: Path, address: QueueAddress) -> Assignment:
-    return Assignment(
-        base_id=plan.base_id,
-        run=plan.run.id,
-        generation=plan.run.generation,
-        roots=plan.roots,
-        max_file_bytes=plan.max_file_bytes,
-        substring_index=plan.substring_index,
-        spool=str(spool),
-        address=address,
-    )
 
 
 async def _until_first(

@@ -2,15 +2,23 @@
 
 import asyncio
 import sys
-from collections.abc import Coroutine
+from asyncio.subprocess import Process
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.worker_process import READY_LINE, Assignment
+from app.assignment import READY_LINE, Assignment, PipelinePlan
 from domain.errors import KnowledgeError, QueueError, StorageError
-from scheduler.dispatch import Dispatcher
+
+if TYPE_CHECKING:
+    from app.pipeline import Observe, PipelineResult
+    from domain.files import Page
+    from scheduler.dispatch import Dispatcher
+    from scheduler.queue.embedded import EmbeddedValkey
+    from store.documents import SqliteStoreWriter
+    from store.state_port import RemovalCandidate
 
 DEATHS_ALLOWED = 24  # in one run: enough to bisect a full window down to its files
 KEPT_STDERR_BYTES = 4096
@@ -21,12 +29,50 @@ _ENDINGS: dict[int, type[KnowledgeError]] = {
 }
 
 
+async def run_with_workers(
+    plan: PipelinePlan,
+    store: "SqliteStoreWriter",
+    planned: "Iterator[Page | RemovalCandidate]",
+    observe: "Observe",
+    server: "EmbeddedValkey | None",
+) -> "PipelineResult":
+    """Start the worker processes, then import the pipeline while they import what they need: arq and redis cost each
+    of them a quarter of a second. Raises what `app.pipeline.run_pipeline` raises."""
+    started = [await start_worker() for _ in range(plan.worker_processes)]
+    try:
+        from app.pipeline import run_pipeline
+
+        return await run_pipeline(plan, store, planned, observe, server, started)
+    finally:
+        for process in started:  # those that nobody came to need
+            await end_worker(process)
+
+
+async def start_worker() -> Process:
+    """A worker process that waits for its assignment."""
+    return await asyncio.create_subprocess_exec(
+        # -P: a folder `app` where the command was started is none of ours; a session of its own: Ctrl-C is for us
+        *(sys.executable, "-P", "-m", "app.worker_process"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+async def end_worker(process: Process) -> None:
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+
+
 class WorkerPool:
     """Keeps a number of worker processes alive."""
 
-    def __init__(self, assignment: Assignment, dispatcher: Dispatcher) -> None:
+    def __init__(self, assignment: Assignment, dispatcher: "Dispatcher", started: list[Process]) -> None:
         self._assignment = msgspec.json.encode(assignment)
         self._dispatcher = dispatcher
+        self._started = started
         self._deaths = 0
 
     def tasks(self, count: int) -> list[Coroutine[Any, Any, None]]:
@@ -48,18 +94,11 @@ class WorkerPool:
             await self._dispatcher.worker_died()
 
     async def _run_one(self) -> tuple[int, str]:
-        """Start a worker process and wait until it has died; its status, and what it said last.
+        """Give a worker process its assignment and wait until it has died; its status, and what it said last.
 
         Cancelled, the process is ended first. Raises KnowledgeError when it does not come up at all.
         """
-        process = await asyncio.create_subprocess_exec(
-            # -P: a folder `app` where the command was started is none of ours; a session of its own: Ctrl-C is for us
-            *(sys.executable, "-P", "-m", "app.worker_process"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        process = self._started.pop() if self._started else await start_worker()
         listening = asyncio.create_task(_last_words(process))
         try:
             if process.stdin is None or process.stdout is None:
@@ -74,9 +113,7 @@ class WorkerPool:
                 raise KnowledgeError(f"a worker process could not start{words}", hint="run `knowledge doctor`")
             return status, words
         finally:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
+            await end_worker(process)
             listening.cancel()
 
 

@@ -12,14 +12,14 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from arq.connections import ArqRedis
 from arq.worker import Worker, func
 
+from app.assignment import READY_LINE, Assignment
 from domain.errors import KnowledgeError, StorageError
-from scheduler.queue.address import QueueAddress
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
@@ -33,20 +33,6 @@ if TYPE_CHECKING:
 POLL_DELAY_S = 0.02
 PAGES_AT_A_TIME = 4  # one is worked on, the others wait beside it: a poll is never on the way
 JOB_TIMEOUT_S = 300
-READY_LINE = b"ready\n"
-
-
-class Assignment(msgspec.Struct, frozen=True):
-    """All that a worker process is told."""
-
-    base_id: str
-    run: int
-    generation: int
-    roots: dict[str, str]
-    max_file_bytes: int
-    substring_index: Literal["auto", "on", "off"]
-    spool: str
-    address: QueueAddress
 
 
 class Jobs(NamedTuple):

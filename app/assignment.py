@@ -1,0 +1,53 @@
+"""What a run's queue is built from, and what its worker processes are told. Known before arq and redis are imported."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from domain.layout import BaseLayout
+from scheduler.queue.address import QueueAddress
+from store.state_port import RunRecord
+
+READY_LINE = b"ready\n"  # what a worker process says when it has its assignment and the queue
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePlan:
+    """What the pipeline is built from."""
+
+    layout: BaseLayout
+    base_id: str
+    run: RunRecord
+    roots: dict[str, str]
+    max_file_bytes: int
+    substring_index: Literal["auto", "on", "off"]
+    queue_url: str
+    worker_processes: int  # 0: the pages are checked in this process
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """All that a worker process is told."""
+
+    base_id: str
+    run: int
+    generation: int
+    roots: dict[str, str]
+    max_file_bytes: int
+    substring_index: Literal["auto", "on", "off"]
+    spool: str
+    address: QueueAddress
+
+
+def assignment_of(plan: PipelinePlan, spool: Path, address: QueueAddress) -> Assignment:
+    return Assignment(
+        base_id=plan.base_id,
+        run=plan.run.id,
+        generation=plan.run.generation,
+        roots=plan.roots,
+        max_file_bytes=plan.max_file_bytes,
+        substring_index=plan.substring_index,
+        spool=str(spool),
+        address=address,
+    )
