@@ -20,6 +20,7 @@ from retrieval.answer import SearchAnswer, SearchHit
 
 Mark = Callable[[str], str]
 _INDENT = "   "
+MAX_TERM_CHARS = 80  # of a term that is told back
 
 
 class IndexState(NamedTuple):
@@ -85,13 +86,18 @@ def _notes(answer: SearchAnswer) -> Iterator[str]:
     for note in answer.notes:
         yield search_note_words(note)
     if answer.dropped_terms:
-        told = [f"{name(term.term)} ({drop_reason_words(term.reason)})" for term in answer.dropped_terms]
+        told = [f"{_term(term.term)} ({drop_reason_words(term.reason)})" for term in answer.dropped_terms]
         yield f"not searched for: {', '.join(told)}"
     for meant in answer.did_you_mean:
         if meant.suggestions:
-            yield f"{name(meant.term)} is nowhere; did you mean {' or '.join(map(name, meant.suggestions))}?"
+            yield f"{_term(meant.term)} is nowhere; did you mean {' or '.join(map(name, meant.suggestions))}?"
         else:
-            yield f"{name(meant.term)} is nowhere"
+            yield f"{_term(meant.term)} is nowhere"
+
+
+def _term(term: str) -> str:
+    """A part of the query as it is told back: the beginning says which one it is."""
+    return name(term if len(term) <= MAX_TERM_CHARS else f"{term[:MAX_TERM_CHARS]}...")
 
 
 def _hit_lines(hit: SearchHit, url: str, mark: Mark) -> Iterator[str]:

@@ -72,7 +72,7 @@ async def open_pool(address: QueueAddress) -> AsyncIterator[ArqRedis]:
 
 def unreachable(address: QueueAddress, error: BaseException | None = None) -> QueueError:
     """What to say of a queue that cannot be used; a refused password is not silence."""
-    if isinstance(error, AuthenticationError | NoPermissionError):
+    if _is_refusal(error):
         return QueueError(
             f"the queue at {address} refuses the user or the password",
             hint="write them into queue.url as redis://USER:PASSWORD@HOST:PORT/0, percent-encoded",
@@ -81,6 +81,13 @@ def unreachable(address: QueueAddress, error: BaseException | None = None) -> Qu
         f"the queue at {address} does not answer",
         hint="start that Redis or Valkey, or leave queue.url empty to use the one that comes with this program",
     )
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Whether the server refused us: while it connects, redis wraps that in a plain ConnectionError."""
+    while error is not None and not isinstance(error, AuthenticationError | NoPermissionError):
+        error = error.__cause__
+    return error is not None
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.present_search import MAX_TERM_CHARS, search_text
 from domain.status import SearchNote, SearchStatus
 from retrieval.answer import SearchAnswer, SearchHit, SearchRequest
 from retrieval.search import search
@@ -225,3 +226,11 @@ def test_long_queries_are_bounded(tmp_path: Path) -> None:
     assert paths(answer) == ["d/a.md"]
     assert SearchNote.QUERY_TRUNCATED in answer.notes
     assert len(answer.dropped_terms) <= 400
+
+
+def test_a_long_term_that_is_nowhere_is_told_by_its_beginning(tmp_path: Path) -> None:
+    """T16: a word of a hundred thousand characters does not come back as a note of that length."""
+    answer = asked(tmp_path, {"d/a.md": "zebra"}, "q" * 100_000)
+    text = search_text(answer, "home", {}, 0, str)
+    assert f"{'q' * MAX_TERM_CHARS}... is nowhere" in text
+    assert len(text) < 1_000
