@@ -16,7 +16,7 @@ from app.wiring import WritableBase, writable_base
 from domain.errors import InterruptedRunError, KnowledgeError
 from domain.files import FileFailure, Outcome, Page
 from domain.settings import Settings
-from scheduler.plan import PlanPolicy
+from scheduler.plan import PlanPolicy, take_batch
 from store import files as store_files
 from store.sqlite import SqliteStore
 from store.state_port import FailureRecord, RemovalCandidate, RunRecord, RunState
@@ -169,19 +169,13 @@ def _index(
 def _first_pages(base: WritableBase, run: RunRecord, planned: Iterator[Page | RemovalCandidate]) -> list[Page]:
     """The first pages of a plan, enough to tell a small run from a large one; candidates before them are recorded."""
     pages: list[Page] = []
-    candidates: list[RemovalCandidate] = []
-    for item in planned:
-        if isinstance(item, RemovalCandidate):
-            candidates.append(item)
-        else:
-            pages.append(item)
-        if len(candidates) == CANDIDATES_AT_A_TIME:
-            base.state.add_candidates(run.id, candidates)
-            candidates = []
-        if len(pages) == PROCESSES_FROM_PAGES:
+    while len(pages) < PROCESSES_FROM_PAGES:
+        more, candidates = take_batch(planned, pages=PROCESSES_FROM_PAGES - len(pages), candidates=CANDIDATES_AT_A_TIME)
+        if not more and not candidates:
             break
-    if candidates:
-        base.state.add_candidates(run.id, candidates)
+        pages += more
+        if candidates:
+            base.state.add_candidates(run.id, candidates)
     return pages
 
 
@@ -209,7 +203,7 @@ def _close(
     removals: RemovalReport,
     holds_s: tuple[float, ...],
 ) -> IndexReport:
-    """Record how the run has ended: outcome to state.db, then what it means for the index to knowledge.db."""
+    """Record how the run has ended: knowledge.db says what it holds before state.db says that the run is over."""
     tally = merged_tally(roots)
     outcomes.add(Outcome.UNCHANGED, tally.unchanged)
     outcomes.add(Outcome.SKIPPED, tally.skipped)

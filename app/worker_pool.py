@@ -38,8 +38,10 @@ async def run_with_workers(
 ) -> "PipelineResult":
     """Start the worker processes, then import the pipeline while they import what they need: arq and redis cost each
     of them a quarter of a second. Raises what `app.pipeline.run_pipeline` raises."""
-    started = [await start_worker() for _ in range(plan.worker_processes)]
+    started: list[Process] = []
     try:
+        while len(started) < plan.worker_processes:  # one by one: those that came up are ended if the next does not
+            started.append(await start_worker())
         from app.pipeline import run_pipeline
 
         return await run_pipeline(plan, store, planned, observe, server, started)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from domain.files import FileFailure, Page, Reason
+from scheduler.plan import take_batch
 from scheduler.queue.client import PageQueue
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import encode_check
@@ -15,6 +16,7 @@ from store.state_port import RemovalCandidate, RunRecord, StateStore
 
 WINDOW_PAGES = 32
 BATCH_PAGES = 8  # planned in one thread hop, recorded in one transaction
+BATCH_CANDIDATES = 512
 PART_NUMBERS = 1_000_000_000  # pages that were split get numbers above every planned one
 TRIES_OF_ONE_FILE = 2
 LOOK_AFTER_S = 2.0  # without news, the queue is asked whether it still holds what is in flight
@@ -134,15 +136,7 @@ class Dispatcher:
 
     def _next_batch(self, planned: Iterator[Page | RemovalCandidate]) -> tuple[list[Page], list[RemovalCandidate]]:
         """Up to a batch of pages with the candidates between them; both recorded in state.db."""
-        pages: list[Page] = []
-        candidates: list[RemovalCandidate] = []
-        for item in planned:
-            if isinstance(item, RemovalCandidate):
-                candidates.append(item)
-            else:
-                pages.append(item)
-            if len(pages) == self._batch_pages or len(candidates) >= BATCH_PAGES * 64:
-                break
+        pages, candidates = take_batch(planned, pages=self._batch_pages, candidates=BATCH_CANDIDATES)
         if candidates:
             self._state.add_candidates(self._run.id, candidates)
         if pages:

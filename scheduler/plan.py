@@ -127,6 +127,21 @@ def _both(file: WalkedFile, known: StoredFile, policy: PlanPolicy, tally: PlanTa
         yield _check(file, b"" if policy.force else known.file_hash, tally)
 
 
+def take_batch(
+    planned: Iterator[Page | RemovalCandidate], *, pages: int, candidates: int
+) -> tuple[list[Page], list[RemovalCandidate]]:
+    """The next of a plan, up to so many pages or candidates; both empty at its end."""
+    taken: tuple[list[Page], list[RemovalCandidate]] = ([], [])
+    for item in planned:
+        if isinstance(item, RemovalCandidate):
+            taken[1].append(item)
+        else:
+            taken[0].append(item)
+        if len(taken[0]) == pages or len(taken[1]) == candidates:
+            break
+    return taken
+
+
 def into_pages(
     planned: Iterable[Planned], root: str, *, files_per_page: int, first_number: int = 1
 ) -> Iterator[Page | RemovalCandidate]:

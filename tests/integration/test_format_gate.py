@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +22,11 @@ from domain.errors import (
 )
 from domain.layout import sidecars
 from domain.settings import Settings
-from tests.support.bases import build_base, index_into, layout_of, settings_of
+from tests.support.bases import build_base, index_into, layout_of
 from tests.support.drifts import open_plain
 from tests.support.scratch import scratch_directory
 
 Spoil = Callable[[Path], None]
-
-
-@pytest.fixture(scope="module")
-def template() -> Iterator[Settings]:
-    with scratch_directory() as path:
-        yield build_base(path)
-
-
-@pytest.fixture
-def base(template: Settings) -> Iterator[Settings]:
-    with scratch_directory() as path:
-        shutil.copytree(template.home, path / "home")
-        yield settings_of(path / "home")
 
 
 def by_sql(*statements: str) -> Spoil:

@@ -22,12 +22,6 @@ from tests.support.scratch import scratch_directory
 Copy = Callable[[], Settings]
 
 
-@pytest.fixture(scope="module")
-def template() -> Iterator[Settings]:
-    with scratch_directory() as path:
-        yield build_base(path)
-
-
 @pytest.fixture
 def copy(template: Settings) -> Iterator[Copy]:
     with scratch_directory() as path:

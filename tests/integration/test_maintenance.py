@@ -1,7 +1,6 @@
 """reset and rebuild: what they refuse and what they leave; what every verb does without an index or the lock."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,6 @@ from tests.support.bases import (
     layout_of,
     settings_of,
 )
-from tests.support.scratch import scratch_directory
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    with scratch_directory() as path:
-        yield path
 
 
 @pytest.fixture

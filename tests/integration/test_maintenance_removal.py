@@ -1,6 +1,5 @@
 """`rm`: what a name means, what goes with it, and that a removal is fenced and recorded like a run."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,13 +24,6 @@ from tests.support.bases import (
     settings_of,
     write_files,
 )
-from tests.support.scratch import scratch_directory
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    with scratch_directory() as path:
-        yield path
 
 
 @pytest.fixture

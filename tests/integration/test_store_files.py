@@ -1,13 +1,12 @@
 """Modes from the first instant, symlinks refused, unsafe places refused, readers that may not write (P10, P11, P30)."""
 
 import os
-import shutil
 import stat
 import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,26 +16,13 @@ from app.wiring import readable_base, writable_base
 from domain.errors import StorageError, UnsafePlaceError
 from domain.settings import Settings
 from store import files, filesystems
-from tests.support.bases import build_base, layout_of, settings_of
+from tests.support.bases import layout_of, settings_of
 from tests.support.scratch import scratch_directory
 
 PROJECT = Path(__file__).parents[2]
 NOBODY = 65534
 
 Act = Callable[[Settings], object]
-
-
-@pytest.fixture(scope="module")
-def template() -> Iterator[Settings]:
-    with scratch_directory() as path:
-        yield build_base(path)
-
-
-@pytest.fixture
-def base(template: Settings) -> Iterator[Settings]:
-    with scratch_directory() as path:
-        shutil.copytree(template.home, path / "home")
-        yield settings_of(path / "home")
 
 
 def read(settings: Settings) -> None:
