@@ -22,7 +22,7 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
-	@echo "make demo                 set up, index docs/ and show a search"
+	@echo "make demo                 set up, index docs/ and search it by words and by meaning"
 	@echo "make test                 set up and run every check"
 	@echo "make lint                 the quick checks: format, lint, types, import contracts"
 	@echo "make bench CORPUS=FOLDER  measure against the floors"

@@ -7,10 +7,22 @@ from typing import Literal
 import msgspec
 
 from domain.layout import BaseLayout
+from domain.settings import EmbeddingsSettings
+from domain.vectors import PinnedIdentity
 from scheduler.queue.address import QueueAddress
 from store.state_port import RunRecord
 
 READY_LINE = b"ready\n"  # what a worker process says when it has its assignment and the queue
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPlan:
+    """Which vectors a run makes, and with what. The key is no part of it: each process reads it by its name."""
+
+    settings: EmbeddingsSettings
+    target: PinnedIdentity
+    beside: PinnedIdentity | None = None  # what answers while `target` is built
+    verified: bool = False  # the server has answered as `target` says, in this run
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,7 @@ class PipelinePlan:
     substring_index: Literal["auto", "on", "off"]
     queue_url: str
     worker_processes: int  # 0: the pages are checked in this process
+    vectors: VectorPlan | None = None
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -38,6 +51,17 @@ class Assignment(msgspec.Struct, frozen=True):
     substring_index: Literal["auto", "on", "off"]
     spool: str
     address: QueueAddress
+    database: str
+    vectors: VectorPlan | None
+    share: float  # of the embedding server's limits
+
+
+class LastWords(msgspec.Struct, frozen=True):
+    """The last line that a worker process writes before it ends itself for a reason."""
+
+    code: str  # of the error; "" for what is none of ours
+    message: str
+    hint: str
 
 
 def assignment_of(plan: PipelinePlan, spool: Path, address: QueueAddress) -> Assignment:
@@ -50,4 +74,7 @@ def assignment_of(plan: PipelinePlan, spool: Path, address: QueueAddress) -> Ass
         substring_index=plan.substring_index,
         spool=str(spool),
         address=address,
+        database=str(plan.layout.database),
+        vectors=plan.vectors,
+        share=1 / max(1, plan.worker_processes),
     )

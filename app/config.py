@@ -10,19 +10,21 @@ from pathlib import Path
 
 from app.config_loaded import AbsentRoots, Loaded
 from app.discovery import CONFIG_VARIABLE, Located, locate
-from domain.errors import DisabledError
-from domain.settings import Settings
+from domain.errors import ConfigurationError, DisabledError
+from domain.settings import EmbeddingsSettings, Settings
 
 __all__ = [
     "AbsentRoots",
     "Loaded",
     "Located",
+    "embeddings_key",
     "load",
     "load_with_sources",
     "locate",
     "process_environ",
     "read",
     "require_enabled",
+    "secret",
 ]
 
 Ask = Callable[[str], bool]
@@ -31,6 +33,32 @@ Ask = Callable[[str], bool]
 def process_environ() -> Mapping[str, str]:
     """The environment of this process; everything else is handed a mapping."""
     return os.environ
+
+
+def secret(name: str) -> str | None:
+    """What a variable that a configuration names holds; None: it is not set, or empty. The one reader of secrets."""
+    return os.environ.get(name) or None
+
+
+def embeddings_key(settings: EmbeddingsSettings) -> str | None:
+    """The key that is sent to the embeddings server; None where none is configured. Never part of a message.
+
+    Raises ConfigurationError where the configuration names a variable and it holds no key.
+    """
+    if not settings.api_key_env:
+        return None
+    key = (secret(settings.api_key_env) or "").strip()  # a key read from a file often ends in a line break
+    if not key:
+        raise ConfigurationError(
+            f"embeddings.api_key_env: the variable {settings.api_key_env} is not set",
+            hint=f"set it: export {settings.api_key_env}=...; words alone are searched with --mode lexical",
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigurationError(
+            f"embeddings.api_key_env: the variable {settings.api_key_env} holds characters that no key has",
+            hint="set it anew, to the key alone, in one line",
+        )
+    return key
 
 
 def read(located: Located, environ: Mapping[str, str], *, cwd: Path, absent_roots: AbsentRoots = "refuse") -> Loaded:

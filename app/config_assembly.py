@@ -13,9 +13,9 @@ from app.config_roots import Places, absent_roots, place_problems, roots_of
 from app.config_rules import block_problems, identity_problems
 from app.config_schema import LATER_FEATURES, KnowledgeBlock
 from app.config_trust import reasons
+from app.config_values import size_or_zero
 from app.discovery import DEFAULT_IDENTITY, STORES_NAME, Located
-from domain.settings import QueueSettings, RootSettings, Settings
-from domain.units import parse_size_bytes
+from domain.settings import EmbeddingsSettings, QueueSettings, RootSettings, Settings
 
 _BLOCK_KEYS = ("knowledge", *KnowledgeBlock.__struct_fields__)
 
@@ -78,20 +78,22 @@ def _settings(
         roots=roots,
         top_k=block.top_k,
         max_injected_tokens=block.max_injected_tokens,
-        max_file_bytes=_size_bytes(block),
+        max_file_bytes=size_or_zero(block.max_file_bytes),
         substring_index=block.substring_index,
         change_detection=block.change_detection,
         allow_network_filesystem=block.allow_network_filesystem,
         queue=QueueSettings(block.queue.url, block.queue.files_per_job, block.queue.workers),
+        embeddings=_embeddings(block),
     )
 
 
-def _size_bytes(block: KnowledgeBlock) -> int:
-    """0 for a size that is told as a problem elsewhere."""
-    try:
-        return parse_size_bytes(block.max_file_bytes)
-    except ValueError:
-        return 0
+def _embeddings(block: KnowledgeBlock) -> EmbeddingsSettings | None:
+    """Presence of the block is the switch (S1-10)."""
+    if block.embeddings is None:
+        return None
+    from app.config_embeddings import embeddings_settings
+
+    return embeddings_settings(block.embeddings)
 
 
 def _switched_off(settings: Settings, document: ConfigurationDocument | None, sources: Sources) -> Settings:

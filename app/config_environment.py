@@ -107,6 +107,11 @@ def _value(text: str, type_: Any, key: str) -> Any:
             return int(text)
         except ValueError:
             raise ValueError("must be a whole number") from None
+    if bare is float:
+        try:
+            return float(text)
+        except ValueError:
+            raise ValueError("must be a number") from None
     return _list(text, key, structured=bool(list(structs_in(type_)))) if _is_list(type_) else text
 
 

@@ -28,9 +28,5 @@ class Loaded:
 
     def later_note(self) -> str:
         """Says plainly what this version leaves out; "" when nothing."""
-        names = [name for name in self.later_features if name != "embeddings"]
-        words = ["embeddings are configured, but this version searches words only"] * (
-            "embeddings" in self.later_features
-        )
-        words += [f"{', '.join(names)}: configured, but without effect in this version"] * bool(names)
-        return "; ".join(words)
+        names = ", ".join(self.later_features)
+        return f"{names}: configured, but without effect in this version" if names else ""

@@ -10,12 +10,13 @@ import msgspec
 
 from app.config import Loaded, read
 from app.config_origins import FromDefault, FromPlace, Origin, Sources, shown
-from app.config_schema import KnowledgeBlock
+from app.config_schema import EmbeddingsBlock, KnowledgeBlock
 from app.config_trust import is_trusted
 from app.discovery import CONFIG_NAME, Located
-from app.masking import MASK, mask_url
+from app.masking import mask_url
 from app.places import is_folder
 from domain.errors import ConfigurationError, RefusedError, StorageError
+from domain.settings import EmbeddingsSettings
 
 Plain = str | int | float | bool | list[str] | None
 _ADDRESSES = frozenset({"queue.url", "embeddings.base_url"})
@@ -63,11 +64,22 @@ def check(located: Located, environ: Mapping[str, str], *, cwd: Path) -> Check:
     path = loaded.settings.config_path
     trusted = not loaded.needs_trust or (path is not None and is_trusted(path, loaded.digest, environ))
     notes = [*loaded.notes, *([loaded.later_note()] if loaded.later_features else [])]
+    if loaded.settings.embeddings is not None:
+        notes.append(embeddings_note(loaded.settings.embeddings))
     if not loaded.settings.enabled:
         notes.append(f"switched off: {loaded.settings.disabled_because}")
     if not trusted:
         notes.append(f"not trusted yet, and it {'; '.join(loaded.needs_trust)}: knowledge config trust")
     return Check(loaded, tuple(notes), trusted)
+
+
+def embeddings_note(settings: EmbeddingsSettings) -> str:
+    """What is sent where, so that nobody is surprised by it."""
+    model = shown(settings.model)
+    if settings.provider == "local":
+        return f"searched by meaning too: model {model}, inside this program; no text leaves this machine"
+    key = f", with the key in the variable {settings.api_key_env}" if settings.api_key_env else ", without a key"
+    return f"searched by meaning too: every text is sent to {mask_url(shown(settings.base_url))} (model {model}{key})"
 
 
 def trusted_path(located: Located) -> Path:
@@ -101,6 +113,9 @@ def _values(loaded: Loaded, block: KnowledgeBlock, environ: Mapping[str, str]) -
         elif name == "schedules":
             entries = [f"{schedule.name}: {schedule.kind} at {schedule.cron}" for schedule in value]
             yield EffectiveValue(name, entries, sources.origin(name))
+        elif isinstance(value, EmbeddingsBlock) and settings.embeddings is not None:
+            named = msgspec.structs.replace(value, model=settings.embeddings.model)  # the local one has a name, too
+            yield from _nested(name, named, sources, environ)
         elif isinstance(value, msgspec.Struct):
             yield from _nested(name, value, sources, environ)
         elif value is not None:
@@ -138,8 +153,8 @@ def _nested(name: str, block: msgspec.Struct, sources: Sources, environ: Mapping
     for inner, value in msgspec.structs.asdict(block).items():
         key = f"{name}.{inner}"
         plain = _plain(value)
-        if inner.endswith("_env") and value:  # the name is harmless, unless it is the secret itself
-            plain = f"{MASK} ({'set' if environ.get(value) else 'not set'})"
+        if inner.endswith("_env") and value:  # a name: what looks like a secret was refused (app.config_values)
+            plain = f"{value} ({'set' if environ.get(value) else 'not set'})"
         elif key in _ADDRESSES:
             plain = mask_url(str(value))
         yield EffectiveValue(key, plain, sources.origin(key))
@@ -176,6 +191,14 @@ knowledge:
   # substring_index: auto          # auto | on | off: for text written without spaces between words
   # change_detection: stat         # stat | hash: tell a changed file by dates and size, or by its content
   # allow_network_filesystem: false   # true: the index may lie on NFS, SMB and the like
+
+  # embeddings:                    # search by meaning, too; the files' texts are sent to this server
+  #   provider: openai             # a server with /embeddings; or local: a model inside this program
+  #   base_url: http://127.0.0.1:1234/v1
+  #   model: text-embedding-embeddinggemma-300m
+  #   query_prefix: "task: search result | query: "     # what the model's card says; doctor knows some
+  #   document_prefix: "title: {title} | text: "
+  #   api_key_env: ""              # the NAME of the variable that holds the key
 
   # queue:
   #   url: ""                      # a Redis or Valkey; default: the bundled one, started when needed

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field, json
 
-from domain.settings import QueueSettings, RootSettings, Settings
+from domain.settings import EmbeddingsSettings, QueueSettings, RootSettings, Settings
 
 _ROOT = RootSettings(path=Path())
 _QUEUE = QueueSettings()
+_EMBEDDINGS = EmbeddingsSettings()
 _BASE = Settings(identity="", home=Path(), config_path=None, configured=False)
 
 Duration = str | int | float
@@ -20,6 +21,10 @@ Size = str | int | float
 MAX_TOP_K = 1000
 MAX_FILES_PER_JOB = 10_000
 MAX_WORKERS = 256
+MAX_BATCH = 64  # texts in a request (S0-28)
+MAX_CONCURRENCY = 64
+MAX_REQUESTS_PER_MINUTE = 1_000_000
+MAX_PREFIX_CHARS = 2000
 
 _DURATION_SCHEMA = {"examples": ["30s", "10m", 30]}
 _SIZE_SCHEMA = {"examples": ["512KiB", "1MB", 524288]}
@@ -58,20 +63,46 @@ class QueueBlock(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EmbeddingsBlock(Struct, frozen=True, forbid_unknown_fields=True):
-    """The vector tier; its presence switches it on in the versions that have it."""
+    """The vector tier; its presence switches it on."""
 
-    provider: Annotated[Literal["openai", "local"], _a("Who makes the vectors.")] = "openai"
-    base_url: Annotated[str, _a("The server's address; https unless it is this machine.")] = ""
-    model: Annotated[str, _a("The model's name, as the server knows it.")] = ""
-    api_key_env: Annotated[str, _a("NAME of the environment variable that holds the key, not the key.")] = ""
+    provider: Annotated[
+        Literal["openai", "local"],
+        _a("Who makes the vectors: a server that speaks OpenAI's /embeddings, or a model inside this program."),
+    ] = _EMBEDDINGS.provider
+    base_url: Annotated[str, _a("The server's address up to /embeddings; https unless it is this machine.")] = (
+        _EMBEDDINGS.base_url
+    )
+    model: Annotated[str, _a("The model's name, as the server knows it; empty for the local one.")] = _EMBEDDINGS.model
+    api_key_env: Annotated[str, _a("NAME of the environment variable that holds the key, not the key.")] = (
+        _EMBEDDINGS.api_key_env
+    )
     timeout: Annotated[Duration, _a("Of one request.", extra_json_schema=_DURATION_SCHEMA)] = "30s"
-    batch: Annotated[int, _a("Texts in one request.", ge=1, le=2048)] = 64
-    concurrency: Annotated[int, _a("Requests at a time.", ge=1, le=64)] = 4
-    requests_per_minute: Annotated[int, _a("0: no limit.", ge=0)] = 0
-    commit: Annotated[Literal["together", "words_first"], _a("Whether words wait for their vectors.")] = "together"
-    query_prefix: Annotated[str, _a("Put before a query.")] = ""
-    document_prefix: Annotated[str, _a("Put before a document's text.")] = ""
-    insecure_hosts: Annotated[tuple[str, ...], _a("Hosts (exact names) to which http is permitted.")] = ()
+    batch: Annotated[int, _a("Texts in one request.", ge=1, le=MAX_BATCH)] = _EMBEDDINGS.batch
+    max_batch_bytes: Annotated[Size, _a("Text in one request.", extra_json_schema=_SIZE_SCHEMA)] = "1MiB"
+    concurrency: Annotated[int, _a("Requests at a time, of all workers together.", ge=1, le=MAX_CONCURRENCY)] = (
+        _EMBEDDINGS.concurrency
+    )
+    requests_per_minute: Annotated[int, _a("0: no limit.", ge=0, le=MAX_REQUESTS_PER_MINUTE)] = (
+        _EMBEDDINGS.requests_per_minute
+    )
+    outage_limit: Annotated[
+        Duration,
+        _a("How long a run waits for a server that is away, before it ends.", extra_json_schema=_DURATION_SCHEMA),
+    ] = "10m"
+    commit: Annotated[Literal["together", "words_first"], _a("Whether words wait for their vectors.")] = (
+        _EMBEDDINGS.commit
+    )
+    query_prefix: Annotated[str, _a("Put before a query.", max_length=MAX_PREFIX_CHARS)] = _EMBEDDINGS.query_prefix
+    document_prefix: Annotated[
+        str,
+        _a("Put before a document's text; {title} in it becomes the headings above.", max_length=MAX_PREFIX_CHARS),
+    ] = _EMBEDDINGS.document_prefix
+    insecure_hosts: Annotated[tuple[str, ...], _a("Hosts (exact names) to which http is permitted.")] = (
+        _EMBEDDINGS.insecure_hosts
+    )
+    min_similarity: Annotated[
+        float, _a("Cosine below which a passage is not close enough in meaning; -1: any will do.", ge=-1.0, le=1.0)
+    ] = _EMBEDDINGS.min_similarity
 
 
 class ScheduleBlock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,7 +182,7 @@ class ConfigurationFile(Struct, frozen=True):
     harness: Annotated[HarnessBlock | None, _a("Another accepted place of the block.")] = None
 
 
-LATER_FEATURES = ("embeddings", "schedules", "mcp", "server")  # accepted, without effect in this version
+LATER_FEATURES = ("schedules", "mcp", "server")  # accepted, without effect in this version
 
 
 def json_schema() -> str:

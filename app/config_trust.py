@@ -11,8 +11,7 @@ from pathlib import Path
 
 from app.config_document import read_bytes
 from app.config_origins import Sources, shown
-from app.config_rules import host_of, is_loopback
-from app.config_schema import KnowledgeBlock
+from app.config_schema import EmbeddingsBlock, KnowledgeBlock
 from app.places import real
 from domain.errors import ConfigurationError, StorageError, UntrustedConfigurationError
 from domain.settings import RootSettings
@@ -72,19 +71,28 @@ def remember(config_path: Path, digest: str, environ: Mapping[str, str]) -> None
 
 
 def _reasons(block: KnowledgeBlock, roots: Sequence[RootSettings], sources: Sources) -> Iterator[str]:
-    embeddings = block.embeddings
-    if embeddings is not None:
-        host = host_of(embeddings.base_url)
-        if embeddings.base_url and not is_loopback(host) and sources.is_from_file("embeddings.base_url"):
-            yield f"sends texts to {shown(host)} (embeddings.base_url)"
-        if embeddings.api_key_env and sources.is_from_file("embeddings.api_key_env"):
-            yield f"reads the variable {shown(embeddings.api_key_env)} (embeddings.api_key_env)"
-        if embeddings.insecure_hosts and sources.is_from_file("embeddings.insecure_hosts"):
-            yield "permits unencrypted connections (embeddings.insecure_hosts)"
+    if block.embeddings is not None:
+        yield from _embeddings_reasons(block.embeddings, sources)
     if block.queue.url and sources.is_from_file("queue.url"):
         yield "sends work over a queue of its own (queue.url)"
     if sources.config_path is not None:
         yield from _places_outside(real(sources.config_path.parent), block.directory, roots, sources)
+
+
+def _embeddings_reasons(block: EmbeddingsBlock, sources: Sources) -> Iterator[str]:
+    """Texts, or a key, for a host that only the file names; on this machine others may listen too."""
+    if block.base_url and sources.is_from_file("embeddings.base_url"):
+        from embedding.addresses import is_loopback, parse_base_url
+
+        address = parse_base_url(block.base_url)  # checked before (app.config_embeddings)
+        if not is_loopback(address.host):
+            yield f"sends texts to {address.shown_host} (embeddings.base_url)"
+        elif block.api_key_env and not sources.is_from_file("embeddings.api_key_env"):
+            yield f"sends the key in {block.api_key_env} to {address.shown_host} (embeddings.base_url)"
+    if block.api_key_env and sources.is_from_file("embeddings.api_key_env"):
+        yield f"reads the variable {shown(block.api_key_env)} (embeddings.api_key_env)"
+    if block.insecure_hosts and sources.is_from_file("embeddings.insecure_hosts"):
+        yield "permits unencrypted connections (embeddings.insecure_hosts)"
 
 
 def _places_outside(folder: Path, directory: str, roots: Sequence[RootSettings], sources: Sources) -> Iterator[str]:

@@ -6,6 +6,7 @@ decides the exit status.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.discovery import Located
 from app.doctor_queue import Probe, check_queue, probe_url
@@ -14,11 +15,14 @@ from app.doctor_store import check_database, check_files
 from domain.checks import CheckResult, failed, has_failed, passed
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout
-from domain.settings import Settings
+from domain.settings import EmbeddingsSettings, Settings
 from store import files
 from store.engine import Engine, describe_engine
 from store.state import SqliteStateStore
 from store.state_port import RootRecord, RunRecord
+
+if TYPE_CHECKING:
+    from app.doctor_embeddings import EmbeddingsProbe
 
 FATAL_STATUS = 5
 
@@ -38,6 +42,7 @@ def diagnose(
     located: Located | None = None,
     *,
     probe_queue: Probe = probe_url,
+    probe_embeddings: "EmbeddingsProbe | None" = None,
     engine: Callable[[], Engine] = describe_engine,
 ) -> tuple[CheckResult, ...]:
     """Every check, in the order in which one would look for the cause. Raises nothing of ours."""
@@ -50,7 +55,19 @@ def diagnose(
     results += check_roots(settings, state.roots)
     results.append(check_last_run(state.runs))
     results += check_queue(settings.queue.url, probe_queue)
+    if settings.embeddings is not None:
+        results += _check_embeddings(settings.embeddings, layout if is_safe else None, state.base_id, probe_embeddings)
     return tuple(results)
+
+
+def _check_embeddings(
+    settings: EmbeddingsSettings, layout: BaseLayout | None, base_id: str | None, probe: "EmbeddingsProbe | None"
+) -> Iterator[CheckResult]:
+    """Only where the tier is configured (S1-45): nothing of it is imported before. No layout: nothing to be opened."""
+    from app.doctor_embeddings import check_embeddings, probe_model, stored_vectors
+
+    stored = stored_vectors(layout, base_id) if layout is not None else None
+    yield from check_embeddings(settings, stored, probe or probe_model)
 
 
 def exit_status(results: Iterable[CheckResult]) -> int:
@@ -74,7 +91,10 @@ def _check_engine(engine: Callable[[], Engine]) -> Iterator[CheckResult]:
         yield passed("extensions", "sqlite-vec loads")
     else:
         yield failed(
-            "extensions", "extensions cannot be loaded; words are searched all the same", upgrade, is_fatal=False
+            "extensions",
+            "extensions cannot be loaded; searching by meaning is slower without, nothing else",
+            upgrade,
+            is_fatal=False,
         )
 
 

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import cast
 
@@ -18,7 +18,9 @@ from domain.settings import Settings
 from scheduler.plan import PlanPolicy
 from store import files as store_files
 from store.port import Snapshot, StoredFile
+from store.sqlite import SqliteSnapshot
 from store.state_port import RemovalCandidate, RootRecord
+from store.vector_port import NO_VECTORS, VectorStatus
 
 # measured over Markdown of open-source projects; said to be estimates wherever they are shown
 TEXT_BYTES_PER_CHUNK = 430
@@ -59,10 +61,13 @@ class Forecast:
     problems: tuple[tuple[str, str], ...]
     text_bytes: int  # of files that would be read
     free_bytes: int
+    vectors: VectorStatus = NO_VECTORS
+    has_documents: bool = False  # in the index as it is
 
     @property
     def chunks(self) -> int:
-        return -(-self.text_bytes // TEXT_BYTES_PER_CHUNK)
+        """At least one for each file."""
+        return max(self.add + self.check, -(-self.text_bytes // TEXT_BYTES_PER_CHUNK))
 
     @property
     def index_bytes(self) -> int:
@@ -115,12 +120,15 @@ def dry_run(settings: Settings, request: IndexRequest) -> Forecast:
     with _stored(settings) as (records, snapshot):
         roots = [RootRun(scope) for scope in scopes_of_run(settings, records, request.paths)]
         counted = [_count(settings, policy, root, snapshot, extensions) for root in roots]
+        vectors = NO_VECTORS if snapshot is None else snapshot.vector_status()
+        has_documents = snapshot is not None and snapshot.has_documents()
     by_root = tuple(_root_forecast(root, count) for root, count in zip(roots, counted, strict=True))
-    return _forecast(settings, request, roots, by_root, extensions)
+    forecast = _forecast(settings, request, roots, by_root, extensions)
+    return replace(forecast, vectors=vectors, has_documents=has_documents)
 
 
 @contextmanager
-def _stored(settings: Settings) -> Iterator[tuple[list[RootRecord], Snapshot | None]]:
+def _stored(settings: Settings) -> Iterator[tuple[list[RootRecord], SqliteSnapshot | None]]:
     try:
         with readable_base(settings) as base:
             yield list(base.state.roots()), base.store.reader()

@@ -6,23 +6,45 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from app.assignment import PipelinePlan, VectorPlan
 from app.outcomes import IndexReport, Outcomes
 from app.planning import RootRun, merged_tally, plan_roots
 from app.progress import RunProgress
 from app.removing import RemovalReport, settle_removals
 from app.roots import scopes_of_run
+from app.vector_run import VectorReport, prepare_vectors, settle_vectors, vector_pages
 from app.wiring import WritableBase, writable_base
-from domain.errors import InterruptedRunError, KnowledgeError
+from domain.errors import InterruptedRunError, KnowledgeError, UsageError
 from domain.files import FileFailure, Outcome, Page
 from domain.settings import Settings
 from scheduler.plan import PlanPolicy, take_batch
 from store import files as store_files
-from store.sqlite import SqliteStore
-from store.state_port import FailureRecord, RemovalCandidate, RunRecord, RunState
+from store.sqlite import SqliteSnapshot, SqliteStore
+from store.state_port import FailureRecord, PageOutcome, RemovalCandidate, RunRecord, RunState
+
+if TYPE_CHECKING:
+    from app.pipeline import Phase
+    from workers.checking import FinishedPage
 
 CANDIDATES_AT_A_TIME = 1000
+VECTOR_NUMBERS = 500_000_000  # pages of the second phase get numbers above every one of the first
 PROCESSES_FROM_PAGES = 12  # below, a worker process costs more to start than it saves
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingNotice:
+    """What is told before the first text of a base goes to an embeddings server. `texts` is an estimate."""
+
+    host: str
+    model: str
+    texts: int
+    files: int
+    text_bytes: int
+
+
+Announce = Callable[[EmbeddingNotice], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +53,7 @@ class IndexRequest:
 
     paths: tuple[Path, ...] = ()
     reindex: bool = False
+    re_embed: bool = False  # with `reindex`: no vector is reused
     rehash: bool = False
     allow_mass_delete: bool = False
     queue_url: str = ""
@@ -42,13 +65,19 @@ def run_index(
     request: IndexRequest,
     progress: RunProgress,
     clock_ns: Callable[[], int] = time.time_ns,
+    announce: Announce = lambda notice: None,
 ) -> IndexReport:
-    """Index what the request names and report how every file met has ended.
+    """Index what the request names and report how every file met has ended. `announce` is told before the first text
+    goes to an embeddings server.
 
-    Raises LockedError, UsageError, FormatError, StorageError, QueueError, InterruptedRunError.
+    Raises LockedError, UsageError, FormatError, StorageError, QueueError, EmbeddingsUnavailableError,
+    EmbeddingsChangedError, InterruptedRunError.
     """
+    if request.re_embed and not request.reindex:
+        raise UsageError("--re-embed goes with --reindex", hint="run `knowledge index --reindex --re-embed`")
     with writable_base(settings, "knowledge index") as base:
         roots = [RootRun(scope) for scope in scopes_of_run(settings, base.state.roots(), request.paths)]
+        vectors = _vector_plan(base, settings, request, announce)
         for root in roots:
             base.state.add_root(root.scope.record)
         store_files.clear_spool(base.layout)
@@ -61,7 +90,7 @@ def run_index(
         )
         outcomes = Outcomes(progress)
         try:
-            return _run(base, settings, request, run, roots, outcomes)
+            return _run(_Running(base, settings, request, run, roots, vectors, outcomes))
         except KeyboardInterrupt:
             base.state.end_run(run.id, "interrupted", outcomes.counts, "interrupted")
             raise InterruptedRunError(
@@ -71,6 +100,30 @@ def run_index(
             code = error.code if isinstance(error, KnowledgeError) else KnowledgeError.code
             base.state.end_run(run.id, "failed", outcomes.counts, code)
             raise
+
+
+def _vector_plan(
+    base: WritableBase, settings: Settings, request: IndexRequest, announce: Announce
+) -> VectorPlan | None:
+    """What the run embeds for; refuses before anything is written."""
+    wanted = settings.embeddings
+    if wanted is None:
+        return None
+
+    def told(host: str, model: str) -> None:
+        from app.dry_run import dry_run
+
+        forecast = dry_run(settings, request)
+        announce(EmbeddingNotice(host, model, forecast.chunks, forecast.add + forecast.check, forecast.text_bytes))
+
+    return prepare_vectors(
+        base.writer,
+        wanted,
+        has_documents=base.writer.counts().documents > 0,
+        reindex=request.reindex,
+        re_embed=request.re_embed,
+        announce=told,
+    )
 
 
 def _new_run(request: IndexRequest, roots: Sequence[RootRun], started_ns: int) -> RunRecord:
@@ -89,53 +142,95 @@ def _new_run(request: IndexRequest, roots: Sequence[RootRun], started_ns: int) -
     )
 
 
-def _run(
-    base: WritableBase,
-    settings: Settings,
-    request: IndexRequest,
-    run: RunRecord,
-    roots: Sequence[RootRun],
-    outcomes: Outcomes,
-) -> IndexReport:
-    progress = outcomes.progress
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A run under way."""
+
+    base: WritableBase
+    settings: Settings
+    request: IndexRequest
+    run: RunRecord
+    roots: Sequence[RootRun]
+    vectors: VectorPlan | None
+    outcomes: Outcomes
+
+    def hold_up(self, cause: str) -> None:
+        """The run waits for something outside of it, or goes on."""
+        progress = self.outcomes.progress
+        if cause != progress.hold_up:
+            progress.hold_up = cause
+            self.base.state.set_run_state(self.run.id, "waiting" if cause else "walking", cause)
+
+    def observe(self, page: "FinishedPage", outcome: PageOutcome) -> None:
+        self.outcomes.observe(page, outcome)
+
+
+def _run(it: _Running) -> IndexReport:
+    base, settings, progress = it.base, it.settings, it.outcomes.progress
     reader = SqliteStore(base.layout.database, base_id=None)
     try:
         snapshot = reader.reader()
-        for root in roots:
+        for root in it.roots:
             root.documents_before = snapshot.document_count(root.scope.prefix)
         policy = PlanPolicy(
-            now_ns=run.started_ns,
+            now_ns=it.run.started_ns,
             max_file_bytes=settings.max_file_bytes,
-            trust_stat=settings.change_detection == "stat" and not request.rehash,
-            force=request.reindex,
+            trust_stat=settings.change_detection == "stat" and not it.request.rehash,
+            force=it.request.reindex,
         )
-        planned = plan_roots(settings, policy, roots, snapshot, progress)
-        holds_s = _index(base, settings, request, run, roots, planned, outcomes)
+        planned = plan_roots(settings, policy, it.roots, snapshot, progress)
+        holds_s = _index(it, planned, snapshot)
         progress.stage = "removing"
-        removals = settle_removals(base, snapshot, settings, run, roots, allow_mass=request.allow_mass_delete)
+        removals = settle_removals(
+            base, snapshot, settings, it.run, it.roots, allow_mass=it.request.allow_mass_delete, vectors=it.vectors
+        )
+        vectors = None if it.vectors is None else settle_vectors(base, snapshot, it.vectors, it.run, it.outcomes)
     finally:
         reader.close()
-    return _close(base, run, roots, outcomes, removals, holds_s)
+    return _close(it, removals, vectors, holds_s)
 
 
-def _index(
-    base: WritableBase,
-    settings: Settings,
-    request: IndexRequest,
-    run: RunRecord,
-    roots: Sequence[RootRun],
-    planned: Iterator[Page | RemovalCandidate],
-    outcomes: Outcomes,
-) -> tuple[float, ...]:
-    """Queue the planned pages, if there are any; a run without one starts nothing."""
-    first_pages = _first_pages(base, run, planned)
-    if not first_pages:
+def _index(it: _Running, planned: Iterator[Page | RemovalCandidate], snapshot: SqliteSnapshot) -> tuple[float, ...]:
+    """Queue the planned pages, then those of documents that lack vectors; a run without a page starts nothing."""
+    first_pages = _first_pages(it.base, it.run, planned)
+    phases: list[Phase] = [lambda: chain(first_pages, planned)] if first_pages else []
+    if it.vectors is not None:
+        lacking = _vector_phase(it, it.vectors, snapshot)
+        if first_pages or next(lacking(), None) is not None:
+            phases.append(lacking)
+    if not phases:
         return ()
-    outcomes.progress.stage = "indexing"
-    processes = request.worker_processes
+    it.outcomes.progress.stage = "indexing"
+    return _work_off(it, phases, processes=_processes(it, first_pages))
+
+
+def _processes(it: _Running, first_pages: Sequence[Page]) -> int:
+    """How many worker processes: as asked for, as configured, or by the size of the run; never more than there may be
+    requests to an embeddings server at a time."""
+    processes = it.request.worker_processes
     if processes is None:
-        processes = settings.queue.workers or default_processes(len(first_pages))
-    url = request.queue_url or settings.queue.url
+        processes = it.settings.queue.workers or default_processes(len(first_pages))
+    return processes if it.vectors is None else min(processes, it.vectors.settings.concurrency)
+
+
+def _vector_phase(it: _Running, plan: VectorPlan, snapshot: SqliteSnapshot) -> "Phase":
+    def pages() -> Iterator[Page]:
+        return vector_pages(
+            snapshot,
+            plan.target.id,
+            [record.name for record in it.base.state.roots()],
+            files_per_page=it.settings.queue.files_per_job,
+            first_number=VECTOR_NUMBERS,
+            without=it.outcomes.refused_keys,
+        )
+
+    return pages
+
+
+def _work_off(it: _Running, phases: "Sequence[Phase]", *, processes: int) -> tuple[float, ...]:
+    """Start what the queue's way needs, and stop it; how long each group held the lock, in seconds."""
+    base, settings = it.base, it.settings
+    url = it.request.queue_url or settings.queue.url
     from scheduler.queue.embedded import EmbeddedValkey  # what follows is imported only now that there is work
 
     server = None if url else EmbeddedValkey()
@@ -144,25 +239,24 @@ def _index(
             server.launch()  # it comes up while asyncio, arq and redis are imported: a quarter of a second each
         import asyncio
 
-        from app.assignment import PipelinePlan
         from app.worker_pool import run_with_workers
 
         plan = PipelinePlan(
             layout=base.layout,
             base_id=base.state.base_id(),
-            run=run,
-            roots={root.scope.record.name: root.scope.record.path for root in roots},
+            run=it.run,
+            roots={record.name: record.path for record in base.state.roots()},
             max_file_bytes=settings.max_file_bytes,
             substring_index=settings.substring_index,
             queue_url=url,
             worker_processes=processes,
+            vectors=it.vectors,
         )
-        pages = chain(first_pages, planned)
-        result = asyncio.run(run_with_workers(plan, base.writer, pages, outcomes.observe, server))
+        result = asyncio.run(run_with_workers(plan, base.writer, phases, it, server))
     finally:
         if server is not None:
             server.stop()
-    _record_given_up(base, result.gave_up, outcomes)
+    _record_given_up(base, result.gave_up, it.outcomes)
     return result.holds_s
 
 
@@ -196,14 +290,10 @@ def _record_given_up(base: WritableBase, failures: Sequence[FileFailure], outcom
 
 
 def _close(
-    base: WritableBase,
-    run: RunRecord,
-    roots: Sequence[RootRun],
-    outcomes: Outcomes,
-    removals: RemovalReport,
-    holds_s: tuple[float, ...],
+    it: _Running, removals: RemovalReport, vectors: VectorReport | None, holds_s: tuple[float, ...]
 ) -> IndexReport:
     """Record how the run has ended: knowledge.db says what it holds before state.db says that the run is over."""
+    base, run, roots, outcomes = it.base, it.run, it.roots, it.outcomes
     tally = merged_tally(roots)
     outcomes.add(Outcome.UNCHANGED, tally.unchanged)
     outcomes.add(Outcome.SKIPPED, tally.skipped)
@@ -239,4 +329,6 @@ def _close(
         text_bytes=outcomes.progress.text_bytes,
         elapsed_s=outcomes.progress.elapsed_s,
         holds_s=holds_s,
+        vectors=vectors,
+        vector_status=base.writer.vector_status(),
     )

@@ -52,6 +52,8 @@ class RebuildReport:
     chunks: int
     substring_chunks: int
     elapsed_s: float
+    vectors: int = 0  # whose packed signs were made again
+    pending_documents: int = 0  # without sound vectors: the next index run embeds them
     is_repeated: bool = False
 
 
@@ -85,7 +87,9 @@ def rebuild(settings: Settings, *, command_id: str | None = None) -> RebuildRepo
             return RebuildReport(base.layout.home, 0, 0, 0.0, is_repeated=True)
         done = rebuilding.rebuild(base.writer.connection, base.layout.database)
         record_receipt(base.state, command, {"chunks": done.chunks})
-    return RebuildReport(settings.home, done.chunks, done.substring_chunks, time.monotonic() - began_s)
+        pending = base.writer.vector_status().pending_documents
+    elapsed_s = time.monotonic() - began_s
+    return RebuildReport(settings.home, done.chunks, done.substring_chunks, elapsed_s, done.vectors, pending)
 
 
 def _refusal(layout: BaseLayout) -> RefusedError:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from app.progress import RunProgress
 from app.removing import RemovalReport
-from domain.files import Outcome
+from domain.files import Outcome, Reason
 from store.state_port import PageOutcome, RunRecord, RunState
+from store.vector_port import NO_VECTORS, VectorStatus
 
 if TYPE_CHECKING:
+    from app.vector_run import VectorReport
     from workers.checking import FinishedPage
 
 
@@ -42,6 +44,8 @@ class IndexReport:
     text_bytes: int
     elapsed_s: float
     holds_s: tuple[float, ...]
+    vectors: "VectorReport | None" = None
+    vector_status: VectorStatus = NO_VECTORS
 
     @property
     def exit_status(self) -> int:
@@ -56,6 +60,7 @@ class Outcomes:
         self.counts: dict[str, int] = {}
         self.failures: dict[str, FirstFailure] = {}
         self.skips: dict[str, tuple[int, str]] = {}
+        self.refused_keys: set[str] = set()  # whose texts the embeddings server has refused
 
     def observe(self, page: "FinishedPage", outcome: PageOutcome) -> None:
         for name, count in outcome.counts.items():
@@ -64,7 +69,14 @@ class Outcomes:
             self.skip(skip.reason.value, skip.key)
         for failure in outcome.failures:
             self.fail(failure.reason, failure.key, failure.detail)
+            if failure.reason == Reason.EMBEDDING_REFUSED:
+                self.refused_keys.add(failure.key)
         progress = self.progress
+        progress.embedded += page.texts.embedded
+        progress.reused += page.texts.reused
+        progress.from_parts += page.texts.from_parts
+        if page.vectors:  # stored before: these files were counted when they were
+            return
         progress.checked += sum(outcome.counts.values())
         progress.written += len(page.documents)
         progress.chunks += sum(len(document.chunks) for document in page.documents)

@@ -7,18 +7,19 @@ import asyncio
 import contextlib
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiosqlite
 from arq.connections import ArqRedis
 from arq.worker import Worker
 
 from app.assignment import PipelinePlan, assignment_of
+from app.page_embedder import page_embedder
 from app.worker_pool import WorkerPool
 from app.worker_process import Jobs, build_check_worker, build_worker
 from domain.errors import QueueError, StorageError
@@ -35,6 +36,7 @@ from store.state import SqliteStateStore
 from store.state_port import PageOutcome, RemovalCandidate
 from workers.checking import FinishedPage
 from workers.context import WorkerContext
+from workers.embedding import PageEmbedder
 from workers.writer.inbox import AwaitsMore, DocumentWriter
 from workers.writer.jobs import WriterContext, park_payload, write_page
 
@@ -47,7 +49,18 @@ WRITE_POLL_DELAY_S = 0.1
 PAGES_HERE = 8  # in this process a page keeps its place until it is committed: enough of them to make a group
 JOBS_END_S = 5  # what a job may take to end when the run is over
 
-Observe = Callable[[FinishedPage, PageOutcome], None]
+Phase = Callable[[], Iterator[Page | RemovalCandidate]]
+"""Plans a part of a run, once the parts before it are in the store."""
+
+
+class Watching(Protocol):
+    """Who is told how a run gets on."""
+
+    def observe(self, page: FinishedPage, outcome: PageOutcome) -> None: ...
+
+    def hold_up(self, cause: str) -> None:
+        """Why nothing moves now, in a few words; "" when it does."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +74,12 @@ class PipelineResult:
 async def run_pipeline(
     plan: PipelinePlan,
     store: SqliteStoreWriter,
-    planned: Iterator[Page | RemovalCandidate],
-    observe: Observe,
+    phases: Sequence[Phase],
+    watching: Watching,
     server: EmbeddedValkey | None,
     started: list[Process],
 ) -> PipelineResult:
-    """Queue every planned page and return when all are in the store.
+    """Queue every planned page and return when all are in the store; a phase is planned when the one before is.
 
     `server` has been launched by the caller, who stops it; None: the queue is the configured one. `started` are worker
     processes that wait for their assignment already.
@@ -83,11 +96,11 @@ async def run_pipeline(
         await queue.drop_everything()
         scheduler_state = stack.enter_context(contextlib.closing(SqliteStateStore(plan.layout.state)))
         writer_state = stack.enter_context(contextlib.closing(SqliteStateStore(plan.layout.state)))
-        dispatcher = Dispatcher(queue, names, plan.run, scheduler_state)
+        dispatcher = Dispatcher(queue, names, plan.run, scheduler_state, hold_up=watching.hold_up)
 
         def observed(page: FinishedPage, outcome: PageOutcome) -> None:
             if dispatcher.done(page.number):  # a page that was queued twice counts once
-                observe(page, outcome)
+                watching.observe(page, outcome)
 
         in_hand = PAGES_IN_HAND if plan.worker_processes else PAGES_HERE
 
@@ -102,8 +115,12 @@ async def run_pipeline(
             workers = wiring.processes(dispatcher)
         else:
             executor = stack.enter_context(ThreadPoolExecutor(max_workers=1, thread_name_prefix="check"))
-            workers = [_run_worker(build_check_worker(pool, wiring.check_context(executor), pages=PAGES_HERE))]
-        await _until_first(dispatcher.dispatch(planned), [writer.run(), wiring.until_stopped(), *workers], address)
+            embedder = await stack.enter_async_context(
+                page_embedder(plan.vectors, plan.layout.database, queue, executor, share=1.0)
+            )
+            context = wiring.check_context(executor, embedder)
+            workers = [_run_worker(build_check_worker(pool, context, pages=PAGES_HERE))]
+        await _until_first(_dispatch(dispatcher, phases), [writer.run(), wiring.until_stopped(), *workers], address)
         if plan.queue_url:
             await queue.drop_everything()
         return PipelineResult(tuple(dispatcher.gave_up), tuple(writer.holds_s))
@@ -141,7 +158,7 @@ class _Wiring:
         pool = WorkerPool(assignment_of(plan, spool, self.address), dispatcher, self.started)
         return [_run_worker(build_write_worker(self.pool, context)), *pool.tasks(plan.worker_processes)]
 
-    def check_context(self, executor: ThreadPoolExecutor) -> WorkerContext:
+    def check_context(self, executor: ThreadPoolExecutor, embedder: PageEmbedder | None) -> WorkerContext:
         """Pages are checked in this process, and go straight into the inbox."""
         plan = self.plan
         return WorkerContext(
@@ -154,7 +171,13 @@ class _Wiring:
             sink=self.writer,
             executor=executor,
             stop=self.stop,
+            embedder=embedder,
         )
+
+
+async def _dispatch(dispatcher: Dispatcher, phases: Sequence[Phase]) -> None:
+    for phase in phases:
+        await dispatcher.dispatch(await asyncio.to_thread(phase))
 
 
 async def _until_first(
@@ -179,7 +202,11 @@ async def _until_first(
 
 @asynccontextmanager
 async def _document_writer(
-    store: SqliteStoreWriter, state: SqliteStateStore, run_id: int, observe: Observe, awaits_more: AwaitsMore
+    store: SqliteStoreWriter,
+    state: SqliteStateStore,
+    run_id: int,
+    observe: Callable[[FinishedPage, PageOutcome], None],
+    awaits_more: AwaitsMore,
 ) -> AsyncIterator[DocumentWriter]:
     """The writer over the store's own connection, moved to a thread of its own for the time of the run."""
 

@@ -10,18 +10,64 @@ from app.discovery import Located
 from app.present_safe import json_safe, name, one_line
 from domain.errors import KnowledgeError
 from domain.settings import Settings
-from domain.status import DropReason, SearchNote, SearchStatus, Tier
+from domain.status import DegradeCause, DropReason, SearchNote, SearchStatus, Tier, TierKind
 
 Json = dict[str, Any]
 _NANOSECONDS = 1_000_000_000
+MAX_REASON_CHARS = 200
 
 
 def tier_line(tier: Tier) -> str:
-    """The one line that says what ranks answers (S1-17)."""
-    match tier:
-        case Tier.LEXICAL:
+    """The one line that says what ranks answers (S1-16, S1-17)."""
+    match tier.kind:
+        case TierKind.LEXICAL:
             return "tier: lexical (FTS5) - no embeddings configured"
-    assert_never(tier)
+        case TierKind.LEXICAL_ASKED:
+            return "tier: lexical (FTS5) - asked for by mode"
+        case TierKind.HYBRID:
+            return f"tier: hybrid (FTS5 + vectors, RRF) - model={one_line(tier.model)} dim={tier.dimension}"
+        case TierKind.VECTOR:
+            return f"tier: vectors - asked for by mode - model={one_line(tier.model)} dim={tier.dimension}"
+        case TierKind.DEGRADED:
+            cause = degrade_cause_words(tier.cause or DegradeCause.EMBEDDINGS)
+            reason = one_line(tier.reason, limit=MAX_REASON_CHARS)
+            return f"tier: hybrid -> DEGRADED to lexical ({cause}{f': {reason}' if reason else ''})"
+    assert_never(tier.kind)
+
+
+def degrade_cause_words(cause: DegradeCause) -> str:
+    match cause:
+        case DegradeCause.EMBEDDINGS:
+            return "embeddings unreachable"
+        case DegradeCause.TIMEOUT:
+            return "embeddings server timed out"
+        case DegradeCause.CANCELED:
+            return "canceled"
+        case DegradeCause.INDEX_META:
+            return "index metadata unreadable"
+        case DegradeCause.NO_VECTORS:
+            return "no vectors yet"
+        case DegradeCause.CHANGED:
+            return "embeddings changed"
+    assert_never(cause)
+
+
+def degraded_note_words(cause: DegradeCause) -> str:
+    """What an answer by words alone is to be taken for, in a sentence."""
+    match cause:
+        case DegradeCause.EMBEDDINGS:
+            return "only words were searched: the query could not be embedded; see `knowledge doctor`"
+        case DegradeCause.TIMEOUT:
+            return "only words were searched: the vector of the query did not come in time"
+        case DegradeCause.CANCELED:
+            return "only words were searched: the search was canceled before the query had a vector"
+        case DegradeCause.INDEX_META:
+            return "only words were searched: what the index says of its vectors cannot be read; see `knowledge verify`"
+        case DegradeCause.NO_VECTORS:
+            return "only words were searched: the vectors are not there yet"
+        case DegradeCause.CHANGED:
+            return "only words were searched: the vectors are not those of the configuration"
+    assert_never(cause)
 
 
 def index_line(located: Located, settings: Settings) -> str:
@@ -83,6 +129,8 @@ def drop_reason_words(reason: DropReason) -> str:
             return "no letter and no digit"
         case DropReason.TOO_COMMON:
             return "in more than half of the index"
+        case DropReason.QUESTION_WORD:
+            return "only asks"
         case DropReason.OVER_LIMIT:
             return "beyond the 40 rarest words"
         case DropReason.NOT_INDEXED:
@@ -102,6 +150,8 @@ def search_note_words(note: SearchNote) -> str:
             return "too many places hold text like this: some may be missing"
         case SearchNote.SUBSTRING_RELAXED:
             return "no place holds all of it: places that hold a part are shown"
+        case SearchNote.NEAREST_BY_MEANING:
+            return "no hit shares a word with the query: these are the nearest by meaning only"
     assert_never(note)
 
 

@@ -7,11 +7,13 @@ from app.present import Json, age_seconds, ago, count, duration, index_line, siz
 from app.present_reasons import counts_words, reason_words
 from app.present_safe import name, one_line
 from app.status import BaseStatus, RootStatus
+from app.tiers import base_tier
 from domain.errors import KnowledgeError
 from domain.settings import Settings
 from domain.status import Tier
 from store.port import StoredDocument
 from store.state_port import RunRecord
+from store.vector_port import NO_VECTORS
 
 _COMPLETENESS = {
     "complete": "complete",
@@ -20,20 +22,27 @@ _COMPLETENESS = {
 }
 _RUN_STATES = {
     "walking": "going on",
+    "waiting": "waiting",
     "done": "ended well",
     "partial": "ended with files left out",
     "failed": "failed",
     "interrupted": "was interrupted",
+}
+_METHODS = {
+    "none": "nothing to search",
+    "exact": "each compared by a search",
+    "bits": "searched by their packed signs first",
 }
 _ROOT_NOTES = {"left": "no longer in the configuration; still answers until `knowledge rm --root`"}
 
 
 def status_text(status: BaseStatus, located: Located, settings: Settings, now_ns: int) -> str:
     """One screen."""
-    lines = [tier_line(Tier.LEXICAL), index_line(located, settings)]
+    lines = [tier_line(_tier(status, settings)), index_line(located, settings)]
     lines.append(f"state: {_COMPLETENESS[status.completeness]}; last full run {_complete_ago(status, now_ns)}")
     held = f", {count(status.skipped, 'file')} skipped" if status.skipped else ""
     lines.append(f"holds: {count(status.documents, 'document')}, {count(status.chunks, 'chunk')}{held}")
+    lines += list(_vector_state_lines(status))
     lines += [f"root: {_root_words(root)}" for root in status.roots]
     lines.append(f"now: {_running_words(status, now_ns)}")
     lines.append(f"last run: {_run_words(status.last_run, now_ns)}")
@@ -41,9 +50,20 @@ def status_text(status: BaseStatus, located: Located, settings: Settings, now_ns
     return "\n".join(lines) + "\n"
 
 
+def _vector_state_lines(status: BaseStatus) -> Iterator[str]:
+    """What of the vectors is still to come."""
+    vectors = status.vectors
+    if vectors.pending_documents:
+        pending = f"{count(vectors.pending_documents, 'document')} ({count(vectors.pending_chunks, 'chunk')})"
+        yield f"vectors: pending for {pending}; `knowledge index` makes them"
+    if vectors.building is not None:
+        made = name(vectors.building.identity.model)
+        yield f"vectors: a set of {made} is being made; `knowledge index --reindex` goes on with it"
+
+
 def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns: int) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(_tier(status, settings)),
         "status": status.completeness,
         "home": str(status.home),
         "base": located.words(),
@@ -55,7 +75,7 @@ def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns
             "documents": status.documents,
             "chunks": status.chunks,
             "skipped": status.skipped,
-            "pending_vectors": 0,
+            "pending_vectors": status.vectors.pending_chunks,
             "failed": status.failed,
             "run_in_progress": _run_json(status.running),
         },
@@ -77,7 +97,7 @@ def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns
 
 def not_built_status_json(error: KnowledgeError, located: Located, settings: Settings) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(base_tier(settings, NO_VECTORS, has_documents=False)),
         "status": error.code,
         "home": str(settings.home),
         "base": located.words(),
@@ -93,7 +113,7 @@ def stats_text(status: BaseStatus, located: Located, settings: Settings, now_ns:
         ("chunks", f"{status.chunks:,}"),
         ("skipped files", f"{status.skipped:,}"),
         ("failed files", f"{status.failed:,}"),
-        ("vectors", "none (no embeddings configured)"),
+        ("vectors", _vector_words(status)),
         ("knowledge.db", f"{size(status.database_bytes)}, of it {size(status.wal_bytes)} write-ahead log"),
         ("state.db", size(status.state_bytes)),
         ("format", str(status.identity.format_version)),
@@ -102,21 +122,52 @@ def stats_text(status: BaseStatus, located: Located, settings: Settings, now_ns:
         ("last full run", _complete_ago(status, now_ns)),
         ("modified", f"{utc(status.modified_ns)} ({ago(status.modified_ns, now_ns)})"),
     )
-    lines = [tier_line(Tier.LEXICAL), index_line(located, settings)]
+    lines = [tier_line(_tier(status, settings)), index_line(located, settings)]
     lines += [f"{label:<16} {value}" for label, value in rows]
     return "\n".join(lines) + "\n"
 
 
-def stats_json(status: BaseStatus) -> Json:
+def _tier(status: BaseStatus, settings: Settings) -> Tier:
+    return base_tier(settings, status.vectors, has_documents=status.documents > 0)
+
+
+def _vector_words(status: BaseStatus) -> str:
+    """`18,189 (256 dimensions, 34.1 MB), searched by bits; 12 from parts; 3 unused; 40 chunks pending`."""
+    counts, active = status.vector_counts, status.vectors.active
+    if counts is None or active is None:
+        return "none" if status.vectors.building is None else "none yet: the first ones are being made"
+    about = f"{active.identity.dimension} dimensions, {size(counts.bytes)}"
+    words = f"{counts.vectors:,} ({about}), {_METHODS[counts.method]}"
+    told = (
+        (counts.from_parts, "of texts too long for the model, from their parts"),
+        (counts.unused, "kept for files that may come back"),
+        (status.vectors.pending_chunks, "still to be made"),
+    )
+    words += "".join(f"; {number:,} {what}" for number, what in told if number)
+    return words + ("; a new set is being made" if status.vectors.building is not None else "")
+
+
+def stats_json(status: BaseStatus, settings: Settings) -> Json:
+    counts, active = status.vector_counts, status.vectors.active
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(_tier(status, settings)),
         "home": str(status.home),
         "documents": status.documents,
         "chunks": status.chunks,
         "skipped": status.skipped,
         "failed": status.failed,
-        "vectors": 0,
-        "embedding_model": None,
+        "vectors": counts.vectors if counts else 0,
+        "vectors_linked": counts.linked_chunks if counts else 0,
+        "vectors_from_parts": counts.from_parts if counts else 0,
+        "vectors_unused": counts.unused if counts else 0,
+        "vector_bytes": counts.bytes if counts else 0,
+        "vector_search": counts.method if counts else "none",
+        "pending_vectors": status.vectors.pending_chunks,
+        "embedding_model": active.identity.model if active else None,
+        "embedding_served_model": active.identity.served_model if active else None,
+        "embedding_dimension": active.identity.dimension if active else None,
+        "embedding_normalised": active.identity.normalised if active else None,
+        "vectors_building": status.vectors.building is not None,
         "database_bytes": status.database_bytes,
         "wal_bytes": status.wal_bytes,
         "state_bytes": status.state_bytes,
@@ -131,7 +182,7 @@ def stats_json(status: BaseStatus) -> Json:
 
 def sources_text(status: BaseStatus, located: Located, settings: Settings) -> str:
     """The roots; their documents follow, where all were asked for (`document_lines`)."""
-    lines = [tier_line(Tier.LEXICAL), index_line(located, settings)]
+    lines = [tier_line(_tier(status, settings)), index_line(located, settings)]
     lines += [_root_words(root) for root in status.roots] or ["no root yet"]
     return "\n".join(lines) + "\n"
 
@@ -141,9 +192,9 @@ def document_lines(documents: Sequence[StoredDocument]) -> str:
     return "".join(f"{name(document.key)}\n" for document in documents)
 
 
-def sources_json(status: BaseStatus, documents: Sequence[StoredDocument] | None) -> Json:
+def sources_json(status: BaseStatus, settings: Settings, documents: Sequence[StoredDocument] | None) -> Json:
     value: Json = {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(_tier(status, settings)),
         "home": str(status.home),
         "documents": status.documents,
         "roots": [_root_json(root) for root in status.roots],

@@ -12,9 +12,9 @@ from domain.status import Tier
 from store.port import StoredChunk, StoredDocument
 
 
-def chunk_text(shown: ShownChunk) -> str:
+def chunk_text(shown: ShownChunk, tier: Tier) -> str:
     """The tier line, then each chunk under its citation; a sign stands at the cited one among neighbours."""
-    lines = [tier_line(Tier.LEXICAL)]
+    lines = [tier_line(tier)]
     for chunk in shown.chunks:
         lines += ["", *_chunk_lines(chunk, is_cited=chunk.ordinal == shown.cited and len(shown.chunks) > 1)]
     return "\n".join(lines) + "\n"
@@ -41,9 +41,9 @@ def document_on_terminal(shown: ShownDocument) -> str:
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 
-def chunk_json(shown: ShownChunk) -> Json:
+def chunk_json(shown: ShownChunk, tier: Tier) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(tier),
         "citation": Citation(shown.document.key, shown.cited).format(),
         **_document_fields(shown.document, shown.opening),
         "chunks": [
@@ -60,9 +60,9 @@ def chunk_json(shown: ShownChunk) -> Json:
     }
 
 
-def document_json(shown: ShownDocument) -> Json:
+def document_json(shown: ShownDocument, tier: Tier) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(tier),
         **_document_fields(shown.document, shown.opening),
         "first_line": shown.first_line,
         "is_part": shown.is_part,

@@ -7,8 +7,8 @@ from app.dry_run import Forecast
 from app.present import Json, count, duration, index_line, size, tier_line
 from app.present_reasons import reason_words
 from app.present_safe import name, one_line
-from domain.settings import Settings
-from domain.status import Tier
+from app.tiers import base_tier
+from domain.settings import EmbeddingsSettings, Settings
 
 
 def dry_run_text(forecast: Forecast, located: Located, settings: Settings) -> str:
@@ -16,7 +16,7 @@ def dry_run_text(forecast: Forecast, located: Located, settings: Settings) -> st
 
 
 def _lines(forecast: Forecast, located: Located, settings: Settings) -> Iterator[str]:
-    yield tier_line(Tier.LEXICAL)
+    yield tier_line(base_tier(settings, forecast.vectors, has_documents=forecast.has_documents))
     yield f"would index {count(forecast.met, 'file')} (nothing is written now)"
     for root in forecast.roots:
         yield f"  root {name(root.name)}: {name(root.path)}"
@@ -41,14 +41,28 @@ def _lines(forecast: Forecast, located: Located, settings: Settings) -> Iterator
         f"about {size(forecast.text_bytes)} of text, {count(forecast.chunks, 'chunk')},"
         f" {size(forecast.index_bytes)} of index, {duration(forecast.minutes * 60)}"
     )
+    if settings.embeddings is not None:
+        from embedding.build import host_shown
+
+        calls = count(embedding_calls(forecast, settings.embeddings), "call")
+        yield (
+            f"to embed: up to {count(forecast.chunks, 'text')} in about {calls} to"
+            f" {name(host_shown(settings.embeddings))}, model {name(settings.embeddings.model)};"
+            " what has a vector is not sent again"
+        )
     short = " - not enough" if forecast.index_bytes > forecast.free_bytes else ""
     yield f"free disk there: {size(forecast.free_bytes)}{short}"
     yield index_line(located, settings)
 
 
+def embedding_calls(forecast: Forecast, embeddings: EmbeddingsSettings) -> int:
+    """Requests with texts that a run would make, at most (S1-39)."""
+    return -(-forecast.chunks // embeddings.batch)
+
+
 def dry_run_json(forecast: Forecast, located: Located, settings: Settings) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(base_tier(settings, forecast.vectors, has_documents=forecast.has_documents)),
         "dry_run": True,
         "home": str(forecast.home),
         "base": located.words(),
@@ -84,5 +98,8 @@ def dry_run_json(forecast: Forecast, located: Located, settings: Settings) -> Js
         "estimated_chunks": forecast.chunks,
         "estimated_index_bytes": forecast.index_bytes,
         "estimated_minutes": round(forecast.minutes, 3),
+        "estimated_embedding_calls": (
+            None if settings.embeddings is None else embedding_calls(forecast, settings.embeddings)
+        ),
         "free_bytes": forecast.free_bytes,
     }

@@ -8,12 +8,15 @@ from app.present import Json, count, duration, index_line, size, tier_line, utc
 from app.present_reasons import OUTCOME_ORDER, counts_words, held_words, reason_words
 from app.present_safe import name, one_line
 from app.progress import RunProgress
+from app.tiers import base_tier
 from domain.settings import Settings
 from domain.status import Tier
 
 if TYPE_CHECKING:
+    from app.indexing import EmbeddingNotice
     from app.outcomes import IndexReport
     from app.removing import HeldRemovals
+    from app.vector_run import VectorReport
 
 _MAX_TOLD = 10
 _STAGES = {"walking": "looking", "indexing": "indexing", "removing": "removing what is gone", "done": "done"}
@@ -25,12 +28,55 @@ def progress_line(progress: RunProgress) -> str:
     if progress.is_plan_complete:
         checked += f"/{progress.to_check:,}"
     parts = [f"{progress.found:,} found", f"{checked} checked", f"{progress.written:,} written"]
+    if progress.embedded or progress.reused:
+        parts.append(f"{progress.embedded:,} embedded")
     if progress.checked:
         parts.append(f"{progress.files_per_second:,.0f}/s")
     remaining_s = progress.remaining_s
+    if progress.hold_up:
+        return f"waiting: {one_line(progress.hold_up, 200)}; {', '.join(parts)}"
     if remaining_s is not None and progress.stage == "indexing":
         parts.append(f"{duration(round(max(remaining_s, 1)))} left")
     return f"{_STAGES[progress.stage]}: {', '.join(parts)}"
+
+
+def embedding_notice_text(notice: "EmbeddingNotice") -> str:
+    """What goes where, said before the first text goes."""
+    about = f"about {count(notice.texts, 'text')} of {count(notice.files, 'file')} ({size(notice.text_bytes)})"
+    return f"embedding: {about} go to {name(notice.host)}, model {name(notice.model)}\n"
+
+
+def _vector_lines(report: "VectorReport") -> Iterator[str]:
+    parts = f", {report.from_parts:,} of them in parts (too long for the model)" if report.from_parts else ""
+    yield f"vectors: {count(report.embedded, 'text')} embedded{parts}, {report.reused:,} reused"
+    if report.activated:
+        yield f"  the vectors of {name(report.identity.model)} are complete and answer from now on"
+    if report.building:
+        yield "  the new vectors are not complete: what answered before goes on answering"
+        yield "    to make the rest: knowledge index --reindex (nothing is embedded twice)"
+    if report.pending_documents:
+        pending = f"{count(report.pending_documents, 'file')} ({count(report.pending_chunks, 'chunk')})"
+        yield f"  pending: {pending} can be found by words only; the next run makes their vectors"
+
+
+def _vectors_json(report: "VectorReport | None") -> Json | None:
+    if report is None:
+        return None
+    return {
+        "model": report.identity.model,
+        "dimension": report.identity.dimension,
+        "embedded": report.embedded,
+        "reused": report.reused,
+        "from_parts": report.from_parts,
+        "pending_documents": report.pending_documents,
+        "pending_chunks": report.pending_chunks,
+        "activated": report.activated,
+        "building": report.building,
+    }
+
+
+def _tier(report: "IndexReport", settings: Settings) -> Tier:
+    return base_tier(settings, report.vector_status, has_documents=report.documents > 0)
 
 
 def report_text(report: "IndexReport", located: Located, settings: Settings) -> str:
@@ -38,9 +84,11 @@ def report_text(report: "IndexReport", located: Located, settings: Settings) -> 
 
 
 def _report_lines(report: "IndexReport", located: Located, settings: Settings) -> Iterator[str]:
-    yield tier_line(Tier.LEXICAL)
+    yield tier_line(_tier(report, settings))
     verb = "reindexed" if report.run.kind == "reindex" else "indexed"
     yield f"{verb}: {counts_words(report.counts)}"
+    if report.vectors is not None:
+        yield from _vector_lines(report.vectors)
     for reason, (number, first) in sorted(report.skips.items()):
         yield f"  skipped, {reason_words(reason)}: {_first(number, first)}"
     for failure in report.failures:
@@ -77,7 +125,7 @@ def _held_lines(held: "HeldRemovals") -> Iterator[str]:
 
 def report_json(report: "IndexReport", located: Located, settings: Settings) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(_tier(report, settings)),
         "status": report.state,
         "exit_status": report.exit_status,
         "home": str(report.home),
@@ -111,6 +159,7 @@ def report_json(report: "IndexReport", located: Located, settings: Settings) -> 
             }
             for held in report.removals.held
         ],
+        "vectors": _vectors_json(report.vectors),
         "notes": list(report.notes),
         "files": report.documents,
         "chunks": report.chunks,

@@ -13,8 +13,8 @@ _WARNING_SIGN = "warning "  # failed, but not fatal
 _MAX_DETAIL = 300
 
 
-def remove_text(report: RemoveReport) -> str:
-    lines = [tier_line(Tier.LEXICAL)]
+def remove_text(report: RemoveReport, tier: Tier) -> str:
+    lines = [tier_line(tier)]
     if report.is_repeated:
         lines.append("this removal had been done before; nothing was done now")
     lines += [_target_words(target) for target in report.targets]
@@ -41,9 +41,9 @@ def _root_lines(root: RemovedRoot) -> Iterator[str]:
         yield "note: it is still in the configuration: the next run adds it again"
 
 
-def remove_json(report: RemoveReport) -> Json:
+def remove_json(report: RemoveReport, tier: Tier) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(tier),
         "home": str(report.home),
         "exit_status": report.exit_status,
         "documents_removed": report.documents,
@@ -72,23 +72,23 @@ def _removed_root_json(root: RemovedRoot) -> Json:
     }
 
 
-def reset_text(report: ResetReport) -> str:
+def reset_text(report: ResetReport, tier: Tier) -> str:
     if report.documents is None:
         content = "an unknown number of documents"
     else:
         content = f"{count(report.documents, 'document')} and {count(report.chunks or 0, 'chunk')}"
     made_anew = "; the file could not be emptied and was made anew" if report.is_replaced else ""
     return (
-        f"{tier_line(Tier.LEXICAL)}\n"
+        f"{tier_line(tier)}\n"
         f"reset: {content} dropped{made_anew}\n"
         f"index: {name(str(report.home))}\n"
         "next: `knowledge index` reads the files again\n"
     )
 
 
-def reset_json(report: ResetReport) -> Json:
+def reset_json(report: ResetReport, tier: Tier) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(tier),
         "home": str(report.home),
         "documents_dropped": report.documents,
         "chunks_dropped": report.chunks,
@@ -96,28 +96,38 @@ def reset_json(report: ResetReport) -> Json:
     }
 
 
-def rebuild_text(report: RebuildReport) -> str:
+def rebuild_text(report: RebuildReport, tier: Tier) -> str:
     substring = f", {report.substring_chunks:,} of them for substrings" if report.substring_chunks else ""
     return (
-        f"{tier_line(Tier.LEXICAL)}\n"
+        f"{tier_line(tier)}\n"
         f"rebuilt: full text of {count(report.chunks, 'chunk')}{substring}\n"
+        f"{_rebuilt_vectors(report)}"
         f"index: {name(str(report.home))}\n"
         f"took {duration(report.elapsed_s)}\n"
     )
 
 
-def rebuild_json(report: RebuildReport) -> Json:
+def _rebuilt_vectors(report: RebuildReport) -> str:
+    if not report.vectors and not report.pending_documents:
+        return ""
+    pending = f"; {count(report.pending_documents, 'file')} without: the next index run makes them"
+    return f"  and the packed signs of {count(report.vectors, 'vector')}{pending if report.pending_documents else ''}\n"
+
+
+def rebuild_json(report: RebuildReport, tier: Tier) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(tier),
         "home": str(report.home),
         "chunks": report.chunks,
         "substring_chunks": report.substring_chunks,
+        "vectors": report.vectors,
+        "pending_documents": report.pending_documents,
         "elapsed_s": round(report.elapsed_s, 3),
     }
 
 
-def verify_text(report: VerifyReport) -> str:
-    lines = [tier_line(Tier.LEXICAL), *_check_lines(report.results)]
+def verify_text(report: VerifyReport, tier: Tier) -> str:
+    lines = [tier_line(tier), *_check_lines(report.results)]
     if has_failed(report.results):
         verdict = "the index is not whole"
     elif was_left_out(report.results):
@@ -128,9 +138,9 @@ def verify_text(report: VerifyReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def verify_json(report: VerifyReport) -> Json:
+def verify_json(report: VerifyReport, tier: Tier) -> Json:
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(tier),
         "home": str(report.home),
         "exit_status": report.exit_status,
         "is_deep": report.is_deep,
@@ -140,8 +150,8 @@ def verify_json(report: VerifyReport) -> Json:
     }
 
 
-def doctor_text(results: Sequence[CheckResult]) -> str:
-    lines = [tier_line(Tier.LEXICAL), *_check_lines(results)]
+def doctor_text(results: Sequence[CheckResult], tier: Tier) -> str:
+    lines = [tier_line(tier), *_check_lines(results)]
     failures = sum(result.state is CheckState.FAIL for result in results)
     if has_failed(results, fatal_only=True):
         verdict = f"{count(failures, 'problem')} found"

@@ -15,6 +15,7 @@ _REASONS = {
     Reason.TOO_SLOW: "took too long to read as Markdown",
     Reason.WORKER_DIED: "ended the process that worked on it",
     Reason.STORE_REFUSED: "refused by the index",
+    Reason.EMBEDDING_REFUSED: "the embeddings server refused a part of it, however small",
     Reason.UNEXPECTED: "an unexpected error",
     Reason.DIRECTORY_UNREADABLE: "a directory that cannot be read",
     Reason.GONE: "gone",

@@ -7,6 +7,8 @@ from app.present import (
     Json,
     age_seconds,
     ago,
+    count,
+    degraded_note_words,
     drop_reason_words,
     search_note_words,
     search_status_words,
@@ -15,8 +17,8 @@ from app.present import (
 )
 from app.present_safe import display, name, one_line, segment
 from domain.errors import KnowledgeError
-from domain.status import SearchStatus, Tier
-from retrieval.answer import SearchAnswer, SearchHit
+from domain.status import DropReason, SearchStatus, Tier
+from retrieval.answer import SearchAnswer, SearchHit, VectorFacts
 
 Mark = Callable[[str], str]
 _INDENT = "   "
@@ -56,24 +58,28 @@ def search_json(answer: SearchAnswer, index: IndexState, urls: Mapping[str, str]
             "complete_at": utc(complete_ns),
             "age_seconds": age_seconds(complete_ns, now_ns),
             "documents": index.documents,
-            "pending_vectors": 0,
+            "pending_vectors": answer.vectors.pending_chunks,
             "failed": index.failed,
             "run_in_progress": index.run_in_progress,
         },
+        "vector_search": answer.vectors.method,
+        "dropped_below_similarity": answer.vectors.dropped_below_similarity,
         "results": [_hit_json(hit, urls.get(hit.citation)) for hit in answer.results],
     }
 
 
-def not_built_json(error: KnowledgeError) -> Json:
+def not_built_json(error: KnowledgeError, tier: Tier = Tier.LEXICAL) -> Json:
     """The same object where there is no index to ask (S1-35)."""
     return {
-        "tier": tier_line(Tier.LEXICAL),
+        "tier": tier_line(tier),
         "status": SearchStatus.INDEX_NOT_BUILT.value,
         "mode": "lexical",
         "note": f"{error.message}; {error.hint}",
         "dropped_terms": [],
         "did_you_mean": [],
         "index": None,
+        "vector_search": "none",
+        "dropped_below_similarity": 0,
         "results": [],
         "error": {"code": error.code, "message": error.message, "hint": error.hint},
     }
@@ -83,16 +89,32 @@ def _notes(answer: SearchAnswer) -> Iterator[str]:
     """Every sentence that belongs to the answer, the status first."""
     if words := search_status_words(answer.status, has_results=bool(answer.results)):
         yield words
+    if answer.tier.cause is not None:
+        yield degraded_note_words(answer.tier.cause)
     for note in answer.notes:
         yield search_note_words(note)
+    yield from _vector_notes(answer.vectors)
     if answer.dropped_terms:
-        told = [f"{_term(term.term)} ({drop_reason_words(term.reason)})" for term in answer.dropped_terms]
+        terms: dict[DropReason, list[str]] = {}
+        for term in answer.dropped_terms:
+            terms.setdefault(term.reason, []).append(_term(term.term))
+        told = [f"{', '.join(names)} ({drop_reason_words(reason)})" for reason, names in terms.items()]
         yield f"not searched for: {', '.join(told)}"
     for meant in answer.did_you_mean:
         if meant.suggestions:
             yield f"{_term(meant.term)} is nowhere; did you mean {' or '.join(map(name, meant.suggestions))}?"
         else:
             yield f"{_term(meant.term)} is nowhere"
+
+
+def _vector_notes(vectors: VectorFacts) -> Iterator[str]:
+    if vectors.dropped_below_similarity:
+        yield f"less similar than was asked for, and left out: {count(vectors.dropped_below_similarity, 'passage')}"
+    if vectors.pending_chunks:
+        without = f"{count(vectors.pending_chunks, 'chunk')} of {count(vectors.pending_documents, 'document')}"
+        yield f"found by words only, for want of vectors: {without}; the next run makes them"
+    if vectors.building:
+        yield f"new vectors (model {one_line(vectors.building)}) are being made; they answer once they are complete"
 
 
 def _term(term: str) -> str:
@@ -103,6 +125,8 @@ def _term(term: str) -> str:
 def _hit_lines(hit: SearchHit, url: str, mark: Mark) -> Iterator[str]:
     yield f"{hit.rank}. {mark(name(hit.citation))}  {one_line(hit.title)}"
     where = f"lines {hit.start_line}-{hit.end_line} · score {hit.score:.4f}"
+    if hit.similarity is not None:
+        where += f" · similarity {hit.similarity:.2f}"
     breadcrumb = one_line(hit.heading_path)
     yield f"{_INDENT}{breadcrumb} · {where}" if breadcrumb else f"{_INDENT}{where}"
     if hit.content is not None:
@@ -141,7 +165,7 @@ def _hit_json(hit: SearchHit, url: str | None) -> Json:
         "matched_in": list(hit.matched_in),
         "content": hit.content,
         "score": round(hit.score, 6),
-        "similarity": hit.similarity,
+        "similarity": round(hit.similarity, 4) if hit.similarity is not None else None,
         "lanes": {
             "words": lanes.words,
             "literal": lanes.literal,

@@ -20,6 +20,10 @@ class RunProgress:
     written: int = 0
     chunks: int = 0
     text_bytes: int = 0
+    embedded: int = 0  # texts that were sent to the model
+    reused: int = 0  # texts that had a vector
+    from_parts: int = 0  # of those embedded: too long for the model
+    hold_up: str = ""  # why nothing moves now, in a few words
     is_plan_complete: bool = False
     began_s: float = field(default_factory=time.monotonic)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from app.assignment import VectorPlan
 from app.planning import RootRun, walk_rules
 from app.wiring import WritableBase
 from domain.files import FileCheck, FileStat, Outcome, Page, Reason
@@ -68,11 +69,12 @@ def settle_removals(
     roots: Sequence[RootRun],
     *,
     allow_mass: bool,
+    vectors: VectorPlan | None = None,
 ) -> RemovalReport:
     """Judge and apply the removals of a run, root by root; candidates are read in pages, never all at once."""
     total = RemovalReport()
     for root in {root.scope.prefix: root for root in roots}.values():  # once, in how many parts it was named
-        settlement = _Settlement(base, snapshot, settings, run, root)
+        settlement = _Settlement(base, snapshot, settings, run, root, vectors)
         verdict = judge_removals(
             candidates=base.state.candidate_count(run.id, root.scope.prefix),
             moved=settlement.count_moved(),
@@ -94,13 +96,20 @@ class _Settlement:
     """The candidates of one root on their way out. A new document stands for one moved one at most."""
 
     def __init__(
-        self, base: WritableBase, snapshot: SqliteSnapshot, settings: Settings, run: RunRecord, root: RootRun
+        self,
+        base: WritableBase,
+        snapshot: SqliteSnapshot,
+        settings: Settings,
+        run: RunRecord,
+        root: RootRun,
+        vectors: VectorPlan | None,
     ) -> None:
         self._base = base
         self._snapshot = snapshot
         self._settings = settings
         self._run = run
         self._root = root
+        self._vectors = vectors
         self._path = Path(root.scope.record.path)
 
     def count_moved(self) -> int:
@@ -159,6 +168,7 @@ class _Settlement:
     def _check_again(self, keys: Sequence[str]) -> RemovalReport:
         """A path that is back is checked, not deleted."""
         from workers.checking import CheckRules, check_page  # what cuts texts: no other removal needs it
+        from workers.embedding import linked
         from workers.writer.groups import apply_halving, group_of, page_outcome
 
         settings, run, name = self._settings, self._run, self._root.scope.record.name
@@ -166,6 +176,8 @@ class _Settlement:
         known = {key: self._snapshot.document(key, visibility=Visibility.everything()) for key in keys}
         files = tuple(FileCheck(key, stored.file_hash if stored else b"") for key, stored in known.items())
         page = check_page(Page(0, name, files), run.id, rules)
+        if self._vectors is not None:
+            page = linked(page, self._vectors.target, self._vectors.beside)
         outcome = page_outcome(page, apply_halving(self._base.writer, group_of([page])))
         self._base.state.finish_pages(run.id, [outcome])
         return RemovalReport(returned=outcome.counts, failures=outcome.failures)

@@ -12,6 +12,7 @@ from store.files import lstat_or_none
 from store.lock import holder_of, is_held
 from store.port import StoreCounts, StoreIdentity, Visibility
 from store.state_port import FailureRecord, RootRecord, RunRecord
+from store.vector_port import NO_VECTORS, VectorCounts, VectorStatus
 
 _EVERYTHING = Visibility.everything()
 
@@ -64,14 +65,16 @@ class BaseStatus:
     wal_bytes: int
     state_bytes: int
     modified_ns: int
+    vectors: VectorStatus = NO_VECTORS
+    vector_counts: VectorCounts | None = None  # only where they were asked for
 
     @property
     def failed(self) -> int:
         return sum(group.count for group in self.failures)
 
 
-def base_status(base: ReadableBase, settings: Settings) -> BaseStatus:
-    """Reads only; cheap beside the number of documents."""
+def base_status(base: ReadableBase, settings: Settings, *, count_vectors: bool = False) -> BaseStatus:
+    """Reads only; cheap beside the number of documents. Counting vectors reads the index of each."""
     runs = list(base.state.runs(limit=5))
     failures = base.state.failures()
     with base.store.snapshot() as snapshot:
@@ -81,6 +84,8 @@ def base_status(base: ReadableBase, settings: Settings) -> BaseStatus:
             for record in base.state.roots()
         )
         totals = snapshot.counts(visibility=_EVERYTHING)
+        vectors = snapshot.vector_status()
+        vector_counts = snapshot.vector_counts() if count_vectors and vectors.active is not None else None
     holder = _holder(base)
     running = next((run for run in runs if run.ended_ns is None), None) if holder else None
     database, wal, _ = sidecars(base.layout.database)
@@ -101,6 +106,8 @@ def base_status(base: ReadableBase, settings: Settings) -> BaseStatus:
         wal_bytes=wal_bytes,
         state_bytes=sum(_bytes(path) for path in sidecars(base.layout.state)),
         modified_ns=max(_modified_ns(database), _modified_ns(wal) if wal_bytes else 0),  # a reader makes an empty WAL
+        vectors=vectors,
+        vector_counts=vector_counts,
     )
 
 

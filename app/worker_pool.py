@@ -3,37 +3,57 @@
 import asyncio
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.assignment import READY_LINE, Assignment, PipelinePlan
-from domain.errors import KnowledgeError, QueueError, StorageError
+from app.assignment import READY_LINE, Assignment, LastWords, PipelinePlan
+from domain.errors import (
+    EmbeddingsChangedError,
+    EmbeddingsUnavailableError,
+    KnowledgeError,
+    QueueError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
-    from app.pipeline import Observe, PipelineResult
-    from domain.files import Page
+    from app.pipeline import Phase, PipelineResult, Watching
     from scheduler.dispatch import Dispatcher
     from scheduler.queue.embedded import EmbeddedValkey
     from store.documents import SqliteStoreWriter
-    from store.state_port import RemovalCandidate
 
 DEATHS_ALLOWED = 24  # in one run: enough to bisect a full window down to its files
 KEPT_STDERR_BYTES = 4096
 # how a worker process ends that cannot go on for a reason outside of it: another one would fare no better
-_ENDINGS: dict[int, type[KnowledgeError]] = {
-    StorageError.exit_status: StorageError,
-    QueueError.exit_status: QueueError,
-}
+_ENDINGS: tuple[type[KnowledgeError], ...] = (
+    StorageError,
+    EmbeddingsUnavailableError,
+    EmbeddingsChangedError,
+    QueueError,
+)
+
+
+def ending(status: int, last_line: str) -> KnowledgeError | None:
+    """What ends the run with a worker process that ended so; None where another one may be started."""
+    of_status = [kind for kind in _ENDINGS if kind.exit_status == status]
+    if not of_status:
+        return None
+    try:
+        words = msgspec.json.decode(last_line, type=LastWords)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        said = f": {last_line}" if last_line else ""
+        return of_status[0](f"a worker had to stop{said}", hint="mend that, then run the command again")
+    named = [kind for kind in of_status if kind.code == words.code]
+    return (named or of_status)[0](words.message, hint=words.hint or "mend that, then run the command again")
 
 
 async def run_with_workers(
     plan: PipelinePlan,
     store: "SqliteStoreWriter",
-    planned: "Iterator[Page | RemovalCandidate]",
-    observe: "Observe",
+    phases: "Sequence[Phase]",
+    watching: "Watching",
     server: "EmbeddedValkey | None",
 ) -> "PipelineResult":
     """Start the worker processes, then import the pipeline while they import what they need: arq and redis cost each
@@ -44,7 +64,7 @@ async def run_with_workers(
             started.append(await start_worker())
         from app.pipeline import run_pipeline
 
-        return await run_pipeline(plan, store, planned, observe, server, started)
+        return await run_pipeline(plan, store, phases, watching, server, started)
     finally:
         for process in started:  # those that nobody came to need
             await end_worker(process)
@@ -84,13 +104,13 @@ class WorkerPool:
     async def _keep_one(self) -> None:
         """When a worker dies, what was in flight is bisected and another one is started."""
         while True:
-            status, words = await self._run_one()
-            if status in _ENDINGS:
-                raise _ENDINGS[status](f"a worker had to stop{words}", hint="mend that, then run the command again")
+            status, last_line = await self._run_one()
+            if error := ending(status, last_line):
+                raise error
             self._deaths += 1
             if self._deaths > DEATHS_ALLOWED:
                 raise KnowledgeError(
-                    f"{self._deaths} worker processes have died in this run{words}",
+                    f"{self._deaths} worker processes have died in this run{_said(last_line)}",
                     hint="see the system's log for the reason (memory, most often)",
                 )
             await self._dispatcher.worker_died()
@@ -110,19 +130,28 @@ class WorkerPool:
                 await process.stdin.drain()
             is_up = await process.stdout.readline() == READY_LINE
             status = await process.wait()
-            words = await listening
-            if not is_up and status not in _ENDINGS:
-                raise KnowledgeError(f"a worker process could not start{words}", hint="run `knowledge doctor`")
-            return status, words
+            last_line = await listening
+            if not is_up and ending(status, last_line) is None:
+                raise KnowledgeError(
+                    f"a worker process could not start{_said(last_line)}", hint="run `knowledge doctor`"
+                )
+            return status, last_line
         finally:
             await end_worker(process)
             listening.cancel()
 
 
 async def _last_words(process: asyncio.subprocess.Process) -> str:
-    """The last line that a process writes to standard error, as the end of a sentence."""
+    """The last line that a process writes to standard error; "" where it says nothing."""
     kept = b""
     while process.stderr is not None and (part := await process.stderr.read(KEPT_STDERR_BYTES)):
         kept = (kept + part)[-KEPT_STDERR_BYTES:]
     lines = kept.decode("utf-8", "replace").strip().splitlines()
-    return f": {lines[-1]}" if lines else ""
+    return lines[-1] if lines else ""
+
+
+def _said(last_line: str) -> str:
+    """A last line as the end of a sentence."""
+    with suppress(msgspec.DecodeError):
+        last_line = msgspec.json.decode(last_line, type=LastWords).message
+    return f": {last_line}" if last_line else ""

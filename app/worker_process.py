@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,8 @@ import msgspec
 from arq.connections import ArqRedis
 from arq.worker import Worker, func
 
-from app.assignment import READY_LINE, Assignment
+from app.assignment import READY_LINE, Assignment, LastWords
+from app.page_embedder import page_embedder
 from domain.errors import KnowledgeError, StorageError
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.names import QueueNames
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 POLL_DELAY_S = 0.02
 PAGES_AT_A_TIME = 4  # one is worked on, the others wait beside it: a poll is never on the way
 JOB_TIMEOUT_S = 300
+EMBEDDING_TIMEOUT_S = 7 * 24 * 3600  # a page may wait out its model's server; that it is alive, the process shows
 
 
 class Jobs(NamedTuple):
@@ -70,39 +73,50 @@ def build_worker(pool: ArqRedis, context: object, jobs: Jobs) -> Worker:
 
 def build_check_worker(pool: ArqRedis, context: WorkerContext, *, pages: int = PAGES_AT_A_TIME) -> Worker:
     """A worker on the check queue."""
-    jobs = Jobs(context.names.checks, CHECK_PAGE, check_page, park_payload, pages, JOB_TIMEOUT_S, POLL_DELAY_S)
+    timeout_s = JOB_TIMEOUT_S if context.embedder is None else EMBEDDING_TIMEOUT_S
+    jobs = Jobs(context.names.checks, CHECK_PAGE, check_page, park_payload, pages, timeout_s, POLL_DELAY_S)
     return build_worker(pool, context, jobs)
 
 
 async def work(assignment: Assignment) -> None:
     """Work on the check queue until cancelled."""
     names = QueueNames(assignment.base_id)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="check") as executor:
-        async with open_pool(assignment.address) as pool:
-            queue = PageQueue(pool, names, assignment.address)
-            context = WorkerContext(
-                names=names,
-                run=assignment.run,
-                generation=assignment.generation,
-                roots={name: Path(path) for name, path in assignment.roots.items()},
-                max_file_bytes=assignment.max_file_bytes,
-                substring_index=assignment.substring_index,
-                sink=SpoolSink(Path(assignment.spool), queue, names, assignment.generation),
-                executor=executor,
-                stop=_leave,
-            )
-            sys.stdout.buffer.write(READY_LINE)
-            sys.stdout.buffer.flush()
-            with queue_errors(assignment.address):
-                await build_check_worker(pool, context).async_run()
+    async with AsyncExitStack() as stack:
+        executor = stack.enter_context(ThreadPoolExecutor(max_workers=1, thread_name_prefix="check"))
+        pool = await stack.enter_async_context(open_pool(assignment.address))
+        queue = PageQueue(pool, names, assignment.address)
+        database = Path(assignment.database)
+        embedder = await stack.enter_async_context(
+            page_embedder(assignment.vectors, database, queue, executor, share=assignment.share)
+        )
+        context = WorkerContext(
+            names=names,
+            run=assignment.run,
+            generation=assignment.generation,
+            roots={name: Path(path) for name, path in assignment.roots.items()},
+            max_file_bytes=assignment.max_file_bytes,
+            substring_index=assignment.substring_index,
+            sink=SpoolSink(Path(assignment.spool), queue, names, assignment.generation),
+            executor=executor,
+            stop=_leave,
+            embedder=embedder,
+        )
+        sys.stdout.buffer.write(READY_LINE)
+        sys.stdout.buffer.flush()
+        with queue_errors(assignment.address):
+            await build_check_worker(pool, context).async_run()
 
 
 def _leave(error: Exception) -> None:
-    """End this process with the status that tells its starter what has happened."""
-    status = StorageError.exit_status if isinstance(error, OSError) else KnowledgeError.exit_status
-    sys.stderr.write(f"{error}\n")
+    """End this process with the status that tells its starter what has happened; the last line says the rest."""
+    if isinstance(error, KnowledgeError):
+        told, status = LastWords(error.code, error.message, error.hint), error.exit_status
+    else:
+        status = StorageError.exit_status if isinstance(error, OSError) else KnowledgeError.exit_status
+        told = LastWords("", str(error), "")
+    sys.stderr.buffer.write(msgspec.json.encode(told) + b"\n")
     sys.stderr.flush()
-    os._exit(error.exit_status if isinstance(error, KnowledgeError) else status)
+    os._exit(status)
 
 
 def _die_with_starter() -> None:

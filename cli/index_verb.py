@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FLAGS = (
     Flag("--dry-run", bool, "Write nothing; say what a run would do."),
     Flag("--reindex", bool, "Cut every file anew, changed or not."),
+    Flag("--re-embed", bool, "With --reindex: embed every text anew, also where its vector is known."),
     Flag("--rehash", bool, "Read every file, also where size and times are equal."),
     Flag("--allow-mass-delete", bool, "Let go of documents that were held back."),
     Flag("--queue", str, "A Redis or Valkey to queue over; default: the bundled one.", "URL"),
@@ -41,6 +42,7 @@ def call(arguments: Arguments) -> int:
     request = IndexRequest(
         paths=_absolute(arguments.words),
         reindex=arguments.flag("reindex"),
+        re_embed=arguments.flag("re_embed"),
         rehash=arguments.flag("rehash"),
         allow_mass_delete=arguments.flag("allow_mass_delete"),
         queue_url=arguments.text("queue") or "",
@@ -61,13 +63,18 @@ def _absolute(paths: list[str]) -> tuple[Path, ...]:
 
 def _index(loaded: "Loaded", request: "IndexRequest", *, is_quiet: bool, as_json: bool) -> int:
     from app.indexing import run_index
-    from app.present_index import report_json, report_text
+    from app.present_index import embedding_notice_text, report_json, report_text
     from app.progress import RunProgress
     from cli.progress import shown
 
     progress = RunProgress()
     with terminated_like_interrupted(), shown(progress, is_quiet=is_quiet or as_json):
-        report = run_index(loaded.settings, request, progress)
+        report = run_index(
+            loaded.settings,
+            request,
+            progress,
+            announce=lambda notice: terminal.tell(embedding_notice_text(notice)),
+        )
     if as_json:
         terminal.write_json(json_text(report_json(report, loaded.located, loaded.settings)))
     elif not is_quiet or report.exit_status:

@@ -50,9 +50,9 @@ def call_status(arguments: Arguments) -> int:
 def call_stats(arguments: Arguments) -> int:
     loaded = chosen(arguments.text("config"))
     with opened(loaded) as base:
-        status = base_status(base, loaded.settings)
+        status = base_status(base, loaded.settings, count_vectors=True)
     if arguments.flag("json"):
-        terminal.write_json(json_text(stats_json(status)))
+        terminal.write_json(json_text(stats_json(status, loaded.settings)))
     else:
         terminal.write(stats_text(status, loaded.located, loaded.settings, time.time_ns()))
     return 0
@@ -69,7 +69,7 @@ def call_sources(arguments: Arguments) -> int:
         prefix = f"{root}/" if root else ""
         if arguments.flag("json"):
             documents = [row for page in _pages(base, prefix) for row in page] if wants_documents else None
-            terminal.write_json(json_text(sources_json(status, documents)))
+            terminal.write_json(json_text(sources_json(status, loaded.settings, documents)))
         elif wants_documents:
             for page in _pages(base, prefix):
                 terminal.write(document_lines(page))

@@ -10,6 +10,7 @@ from cli.quick_verbs import QUICK_VERBS, quick_verb
 from domain.errors import DiskFullError, KnowledgeError, UsageError
 
 INTERRUPTED = 130
+GROUPS = ("config", "eval")  # verbs with verbs below them
 
 
 def main() -> int:
@@ -68,9 +69,9 @@ def _verb_first(arguments: list[str]) -> list[str]:
         config, arguments = arguments[:1], arguments[1:]
     if not arguments or arguments[0] == "--json":
         arguments = ["status", *arguments]
-    elif arguments == ["config"]:
-        arguments = ["config", "--help"]
-    verb_words = 2 if arguments[0] == "config" else 1
+    elif arguments in [[group] for group in GROUPS]:
+        arguments = [*arguments, "--help"]
+    verb_words = 2 if arguments[0] in GROUPS else 1
     return [*arguments[:verb_words], *config, *arguments[verb_words:]]
 
 

@@ -22,10 +22,12 @@ from app.present_maintenance import (
     verify_json,
     verify_text,
 )
+from app.tiers import tier_now
 from cli import terminal
 from cli.chosen_base import chosen, naming_places, working_directory
 from cli.verbs import ConfigOption, JsonOption, verb_app
 from domain.errors import NotBuiltError, UsageError
+from domain.settings import Settings
 from domain.status import Tier
 
 app = verb_app()
@@ -52,7 +54,7 @@ def rm_verb(
     loaded = chosen(config)
     with naming_places(loaded):
         report = maintenance.remove_paths(loaded.settings, working_directory(), paths or [], root or None)
-    _print(report, remove_text, remove_json, as_json=as_json)
+    _print(report, loaded.settings, remove_text, remove_json, as_json=as_json)
     return report.exit_status
 
 
@@ -66,7 +68,7 @@ def reset_verb(
     loaded = chosen(config)
     with naming_places(loaded):
         report = maintenance.reset(loaded.settings, force)
-    _print(report, reset_text, reset_json, as_json=as_json)
+    _print(report, loaded.settings, reset_text, reset_json, as_json=as_json)
     return 0
 
 
@@ -76,7 +78,7 @@ def rebuild_verb(as_json: JsonOption = False, config: ConfigOption = None) -> in
     loaded = chosen(config)
     with naming_places(loaded):
         report = maintenance.rebuild(loaded.settings)
-    _print(report, rebuild_text, rebuild_json, as_json=as_json)
+    _print(report, loaded.settings, rebuild_text, rebuild_json, as_json=as_json)
     return 0
 
 
@@ -92,7 +94,7 @@ def verify_verb(
     if not report.is_built:
         message, hint = not_built_message(loaded.located, loaded.settings)
         raise NotBuiltError(message, hint=hint)
-    _print(report, verify_text, verify_json, as_json=as_json)
+    _print(report, loaded.settings, verify_text, verify_json, as_json=as_json)
     return report.exit_status
 
 
@@ -104,18 +106,25 @@ def doctor_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int
     loaded = chosen(config)
     results = diagnose(loaded.settings, loaded.located)
     status = exit_status(results)
+    tier = tier_now(loaded.settings)
     if as_json:
-        value = {"tier": tier_line(Tier.LEXICAL), "exit_status": status, "checks": checks_json(results)}
+        value = {"tier": tier_line(tier), "exit_status": status, "checks": checks_json(results)}
         terminal.write_json(json_text(value))
     else:
-        terminal.write(doctor_text(results))
+        terminal.write(doctor_text(results, tier))
     return status
 
 
 def _print(
-    report: Report, as_text: Callable[[Report], str], as_value: Callable[[Report], Json], *, as_json: bool
+    report: Report,
+    settings: Settings,
+    as_text: Callable[[Report, Tier], str],
+    as_value: Callable[[Report, Tier], Json],
+    *,
+    as_json: bool,
 ) -> None:
+    tier = tier_now(settings)
     if as_json:
-        terminal.write_json(json_text(as_value(report)))
+        terminal.write_json(json_text(as_value(report, tier)))
     else:
-        terminal.write(as_text(report))
+        terminal.write(as_text(report, tier))

@@ -10,7 +10,10 @@ from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
 from domain.errors import NotBuiltError, UsageError
-from retrieval.answer import SearchAnswer, SearchRequest
+from domain.settings import EmbeddingsSettings
+from domain.status import Tier
+from retrieval.answer import LEAST_SIMILARITY, SearchAnswer, SearchRequest
+from retrieval.modes import parse_mode, parse_similarity
 from retrieval.search import search
 from store.port import Visibility
 
@@ -22,6 +25,8 @@ FLAGS = (
     Flag("--full", bool, "Show the whole text of each hit."),
     Flag("--root", str, "Only documents of this root (see `knowledge sources`).", "NAME"),
     Flag("--path", str, "Only documents whose path matches, such as 'guide/*.md'.", "GLOB"),
+    Flag("--mode", str, "auto (words, and meaning where embeddings are configured), lexical, vector, hybrid.", "MODE"),
+    Flag("--min-similarity", str, "Leave out what is less near in meaning than X, from -1 to 1.", "X"),
     Flag("--all-chunks", bool, "Show copies of a text as hits of their own."),
     Flag("--open", int, "Open the file of hit N at its line, with $VISUAL or $EDITOR.", "N"),
     Flag("--exit-code", bool, "End with status 1 when nothing was found."),
@@ -44,12 +49,14 @@ def call(arguments: Arguments) -> int:
     except NotBuiltError as error:
         if not as_json:
             raise
-        terminal.write_json(json_text(not_built_json(error)))
+        terminal.write_json(json_text(not_built_json(error, _tier_without_index(loaded))))
         return error.exit_status
 
 
 def _answer(arguments: Arguments, loaded: Loaded, base: "ReadableBase") -> int:
     settings = loaded.settings
+    configured_similarity = settings.embeddings.min_similarity if settings.embeddings is not None else LEAST_SIMILARITY
+    mode, min_similarity = arguments.text("mode"), arguments.text("min_similarity")
     request = SearchRequest(
         query=" ".join(arguments.words),
         top_k=arguments.number("top_k"),
@@ -58,10 +65,11 @@ def _answer(arguments: Arguments, loaded: Loaded, base: "ReadableBase") -> int:
         path_glob=arguments.text("path") or "",
         all_chunks=arguments.flag("all_chunks"),
         full=arguments.flag("full"),
+        mode=parse_mode(mode) if mode is not None else "auto",
+        min_similarity=parse_similarity(min_similarity) if min_similarity is not None else configured_similarity,
     )
     _refuse_unknown_root(base, request.root)
-    with base.store.snapshot() as snapshot:
-        found = search(snapshot, request)
+    found = _search(base, request, settings.embeddings)
     opened_number = arguments.number("open")
     if opened_number is not None:
         return _open(base, found, opened_number)
@@ -73,6 +81,27 @@ def _answer(arguments: Arguments, loaded: Loaded, base: "ReadableBase") -> int:
         terminal.write(search_text(found, str(settings.home), urls, time.time_ns(), mark))
         tell_notes(loaded)
     return 1 if arguments.flag("exit_code") and not found.results else 0
+
+
+def _search(base: "ReadableBase", request: SearchRequest, embeddings: EmbeddingsSettings | None) -> SearchAnswer:
+    """By words alone nothing of the vector tier is imported: a search in a fresh process must be quick."""
+    if embeddings is None and request.mode in ("auto", "lexical"):
+        with base.store.snapshot() as snapshot:
+            return search(snapshot, request)
+    from app.searching import answer, query_meaning
+
+    with query_meaning(embeddings) as meaning:
+        return answer(base.store, request, meaning)
+
+
+def _tier_without_index(loaded: Loaded) -> Tier:
+    if loaded.settings.embeddings is None:
+        return Tier.LEXICAL
+    from app.searching import wanted_vectors
+    from retrieval.query_vector import standing_tier
+    from store.vector_port import NO_VECTORS
+
+    return standing_tier(wanted_vectors(loaded.settings.embeddings), NO_VECTORS, has_documents=False)
 
 
 def _refuse_unknown_root(base: "ReadableBase", root: str) -> None:

@@ -4,9 +4,11 @@ from app.config import process_environ
 from app.present import json_text
 from app.present_documents import chunk_json, chunk_text, document_json, document_on_terminal, exact_chunks
 from app.showing import KnownPlaces, Shown, ShownChunk, ShowRequest, show
+from app.tiers import base_tier
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, working_directory
+from domain.status import Tier
 
 FLAGS = (
     Flag("--before", int, "Chunks before the cited one.", "N"),
@@ -36,19 +38,20 @@ def call(arguments: Arguments) -> int:
         )
         with base.store.snapshot() as snapshot:
             shown = show(snapshot, request, places)
-    _print(shown, is_raw=arguments.flag("raw"), as_json=arguments.flag("json"))
+            tier = base_tier(loaded.settings, snapshot.vector_status(), has_documents=True)
+    _print(shown, tier, is_raw=arguments.flag("raw"), as_json=arguments.flag("json"))
     return 0
 
 
-def _print(shown: Shown, *, is_raw: bool, as_json: bool) -> None:
+def _print(shown: Shown, tier: Tier, *, is_raw: bool, as_json: bool) -> None:
     if as_json:
-        value = chunk_json(shown) if isinstance(shown, ShownChunk) else document_json(shown)
+        value = chunk_json(shown, tier) if isinstance(shown, ShownChunk) else document_json(shown, tier)
         terminal.write_json(json_text(value))
     elif isinstance(shown, ShownChunk):
         if is_raw:
             terminal.write_exactly(exact_chunks(shown))
         else:
-            terminal.write(chunk_text(shown))
+            terminal.write(chunk_text(shown, tier))
     elif is_raw or not terminal.writes_to_terminal():
         terminal.write_exactly(shown.text)
     else:

@@ -12,7 +12,7 @@ from typer.main import get_group
 from cli.quick_verbs import QUICK_VERBS
 from domain.errors import UsageError
 
-# in the order in which a newcomer needs them
+# the first page, in the order in which a newcomer needs them (R38)
 VERBS = {
     "index": ("cli.quick_pages", "Index folders or files, or bring the index up to date."),
     "search": ("cli.quick_pages", "Search the index; the best hits come first."),
@@ -27,29 +27,37 @@ VERBS = {
     "reset": ("cli.maintain_verbs", "Empty the index."),
     "doctor": ("cli.maintain_verbs", "Find out what is wrong, and what to do about it."),
 }
-EPILOG = "knowledge VERB --help says more. `knowledge` alone is `knowledge status`."
+# what a newcomer does not need: not on the first page, but for their names
+MORE_VERBS = {
+    "eval": ("cli.eval_verbs", "Measure how good the answers are."),
+    "embed-server": ("cli.embed_verb", "Serve the local model over HTTP, as OpenAI's /embeddings."),
+}
+ALL_VERBS = VERBS | MORE_VERBS
+GROUPS = {"config": "config_app", "eval": "eval_app"}  # verbs with verbs below them
+EPILOG = f"Also: {', '.join(MORE_VERBS)}. knowledge VERB --help says more. `knowledge` alone is `knowledge status`."
 
 
 class VerbGroup(TyperGroup):
-    """The verbs of the table, each imported when it is asked for."""
+    """The verbs of the tables, each imported when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(VERBS)
+        return list(ALL_VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in VERBS:
+        if cmd_name not in ALL_VERBS:
             return None
-        module = import_module(VERBS[cmd_name][0])
+        module = import_module(ALL_VERBS[cmd_name][0])
         if cmd_name in QUICK_VERBS:
             return module.typer_command(cmd_name)
-        if cmd_name == "config":
-            module.config_app.rich_markup_mode = None
-            return get_group(module.config_app)
+        if cmd_name in GROUPS:
+            group = getattr(module, GROUPS[cmd_name])
+            group.rich_markup_mode = None
+            return get_group(group)
         return get_group(module.app).commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in VERBS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], VERBS, n=1)
+        if args[0] not in ALL_VERBS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], ALL_VERBS, n=1)
             meant = f"did you mean `knowledge {near[0]}`? " if near else ""
             raise UsageError(f"there is no verb {args[0]!r}", hint=f"{meant}`knowledge --help` lists the verbs")
         return super().resolve_command(ctx, args)

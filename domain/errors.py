@@ -7,6 +7,7 @@
     |   +-- DisabledError                   2  disabled
     |   +-- UnsafePlaceError                2  unsafe_place
     |   +-- QueryEmptyError                 2  query_empty
+    |   +-- SemanticNotConfiguredError      2  semantic_not_configured
     +-- NotFoundError                       4  not_found
     |   +-- CitationMalformedError          4  citation_malformed
     +-- RefusedError                        4  refused
@@ -17,6 +18,8 @@
     +-- IntegrityError                     13  integrity
     +-- StorageError                       14  storage
     |   +-- DiskFullError                  14  disk_full
+    +-- EmbeddingsUnavailableError         15  embeddings_unavailable
+    +-- EmbeddingsChangedError             15  embeddings_changed
     +-- QueueError                         16  queue_unreachable
     +-- InterruptedRunError               130  interrupted
 
@@ -65,6 +68,12 @@ class UnsafePlaceError(UsageError):
 
 class QueryEmptyError(UsageError):
     code = "query_empty"
+
+
+class SemanticNotConfiguredError(UsageError):
+    """Meaning was asked for where no embeddings are configured (R6)."""
+
+    code = "semantic_not_configured"
 
 
 class NotFoundError(KnowledgeError):
@@ -117,6 +126,22 @@ class StorageError(KnowledgeError):
 class DiskFullError(StorageError):
     code = "disk_full"
     http_status = 507
+
+
+class EmbeddingsUnavailableError(KnowledgeError):
+    """The model's server cannot be reached, or refuses whatever it is sent."""
+
+    code = "embeddings_unavailable"
+    exit_status = 15
+    http_status = 503
+
+
+class EmbeddingsChangedError(KnowledgeError):
+    """The vectors that are stored and what would be made now are not of one kind."""
+
+    code = "embeddings_changed"
+    exit_status = 15
+    http_status = 409
 
 
 class QueueError(KnowledgeError):

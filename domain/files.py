@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class FileStat(NamedTuple):
@@ -25,6 +25,7 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     FAILED = "failed"
     REMOVED = "removed"
+    EMBEDDED = "embedded"  # a document that was stored before got its vectors
 
 
 class Reason(StrEnum):
@@ -42,6 +43,7 @@ class Reason(StrEnum):
     TOO_SLOW = "too_slow"
     WORKER_DIED = "worker_died"
     STORE_REFUSED = "store_refused"
+    EMBEDDING_REFUSED = "embedding_refused"
     UNEXPECTED = "unexpected"
     DIRECTORY_UNREADABLE = "directory_unreadable"
     GONE = "gone"
@@ -50,6 +52,10 @@ class Reason(StrEnum):
 
 # a skip for one of these reasons is decided by the walk, which sees it again at no cost
 WALK_REASONS = frozenset({Reason.EXCLUDED, Reason.SYMLINK, Reason.NOT_A_FILE, Reason.NAME_NOT_UTF8})
+
+
+PageKind = Literal["check", "vectors"]
+"""`check`: files to be read; `vectors`: stored documents that lack their vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ class Page:
     number: int  # from 1, in plan order; unique in its run
     root: str  # the root's name
     files: tuple[FileCheck, ...]
+    kind: PageKind = "check"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,27 @@ class QueueSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingsSettings:
+    """The vector tier; there is none without this value (S1-10)."""
+
+    provider: Literal["openai", "local"] = "openai"
+    base_url: str = ""
+    model: str = ""
+    api_key_env: str = ""  # NAME of the variable; the key itself is in no value of ours
+    timeout_s: float = 30.0  # of one request, from its first byte to its last
+    batch: int = 64  # texts in one request
+    max_batch_bytes: int = 1024 * 1024  # UTF-8 of one request's texts
+    concurrency: int = 4  # requests at a time, of all workers together
+    requests_per_minute: int = 0  # 0: no limit
+    outage_limit_s: float = 600.0  # how long a run waits for a server that is away (R18)
+    commit: Literal["together", "words_first"] = "together"  # R31
+    query_prefix: str = ""
+    document_prefix: str = ""
+    insecure_hosts: tuple[str, ...] = ()
+    min_similarity: float = -1.0  # cosine; candidates of the vector lane below it are dropped and counted
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What one command works with: which base, where it lies, what it indexes."""
 
@@ -49,5 +70,6 @@ class Settings:
     substring_index: Literal["auto", "on", "off"] = "auto"
     change_detection: Literal["stat", "hash"] = "stat"
     queue: QueueSettings = field(default_factory=QueueSettings)
+    embeddings: EmbeddingsSettings | None = None  # None: no vector tier
     allow_network_filesystem: bool = False  # True: an index may be made where its locks are not to be relied on
     disabled_because: str = ""  # in words, where enabled is False

@@ -1,12 +1,49 @@
 """Closed sets of states that answers carry. The words for people are made in app.present."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 
-class Tier(StrEnum):
-    """What ranked an answer. Its line of text is a function of this value and made in one place."""
+class TierKind(StrEnum):
+    """What ranks answers. `DEGRADED` is words alone where meaning was wanted too."""
 
-    LEXICAL = "lexical"
+    LEXICAL = "lexical"  # no embeddings are configured
+    LEXICAL_ASKED = "lexical_asked"  # they are, and words alone were asked for
+    HYBRID = "hybrid"
+    VECTOR = "vector"
+    DEGRADED = "degraded"
+
+
+class DegradeCause(StrEnum):
+    """Why words alone rank: by the step that failed, never by what it said (S0-39)."""
+
+    EMBEDDINGS = "embeddings"  # no vector for the query: connection, refusal, or an answer that is none
+    TIMEOUT = "timeout"  # a deadline passed
+    CANCELED = "canceled"  # whoever asked does not wait any more
+    INDEX_META = "index_meta"  # what the index says of its vectors cannot be read
+    NO_VECTORS = "no_vectors"  # the first set is not complete yet
+    CHANGED = "embeddings_changed"  # the stored vectors are not those of the configuration; a search refuses
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """What ranks answers, or ranked one. Its line of text is a function of this value and made in one place."""
+
+    kind: TierKind = TierKind.LEXICAL
+    model: str = ""  # of HYBRID and VECTOR
+    dimension: int = 0
+    cause: DegradeCause | None = None  # of DEGRADED
+    reason: str = ""  # in words, for people
+
+    LEXICAL: ClassVar["Tier"]
+
+    @staticmethod
+    def degraded(cause: DegradeCause, reason: str) -> "Tier":
+        return Tier(TierKind.DEGRADED, cause=cause, reason=reason)
+
+
+Tier.LEXICAL = Tier()
 
 
 class SearchStatus(StrEnum):
@@ -29,6 +66,7 @@ class DropReason(StrEnum):
     TOO_SHORT = "too_short"  # one character, beside longer terms
     PUNCTUATION = "punctuation"  # no letter and no digit
     TOO_COMMON = "too_common"  # in more than half of the chunks, beside rarer terms
+    QUESTION_WORD = "question_word"  # `what`, `has`: it asks, beside terms that say what is asked
     OVER_LIMIT = "over_limit"  # beyond the 40 rarest terms of a long question
     NOT_INDEXED = "not_indexed"  # letters that the full-text tables take for punctuation
 
@@ -41,3 +79,4 @@ class SearchNote(StrEnum):
     LITERAL_NOT_FOUND = "literal_not_found"  # no chunk holds a literal as written: the hits hold its words
     SUBSTRING_TRUNCATED = "substring_truncated"  # likewise, of text written without spaces
     SUBSTRING_RELAXED = "substring_relaxed"  # no chunk holds all substrings: those with any are given
+    NEAREST_BY_MEANING = "nearest_by_meaning"  # no hit shares a word with the query

@@ -1,15 +1,19 @@
 """What a search is asked, and what it answers: frozen values, one for every field that a surface shows."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from domain.status import DropReason, SearchNote, SearchStatus, Tier
 from store.port import StoreIdentity, Visibility
+from store.vector_port import VectorMethod
 
 DEFAULT_TOP_K = 5
 MAX_TOP_K = 20
+LEAST_SIMILARITY = -1.0  # of a cosine: leaves nothing out
 
 MatchedIn = Literal["body", "heading_path", "names"]
+Mode = Literal["auto", "lexical", "vector", "hybrid"]
+"""What is to rank (R5). `auto`: words and meaning where embeddings are configured, else words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +28,14 @@ class SearchRequest:
     all_chunks: bool = False  # copies of a body are hits of their own
     full: bool = False  # fill `content`
     visibility: Visibility = field(default_factory=Visibility.everything)
+    mode: Mode = "auto"
+    min_similarity: float = LEAST_SIMILARITY  # cosine; candidates of the vector lane below it are dropped and counted
+    depth: int | None = None  # so many hits, whatever the counts above say: for measuring rankings, not for surfaces
 
     @property
     def effective_top_k(self) -> int:
+        if self.depth is not None:
+            return self.depth
         wanted = self.configured_top_k if self.top_k is None else self.top_k
         return max(1, min(wanted, MAX_TOP_K))
 
@@ -83,6 +92,19 @@ class SearchHit:
     similarity: float | None = None  # cosine, with a vector lane
 
 
+class VectorFacts(NamedTuple):
+    """What an answer says of the vector tier."""
+
+    method: VectorMethod = "none"  # how the nearest vectors were found
+    pending_documents: int = 0  # stored for words, without vectors
+    pending_chunks: int = 0
+    building: str = ""  # the model of a set that is made beside the one that answers; "" for none
+    dropped_below_similarity: int = 0  # candidates of the vector lane
+
+
+NO_VECTOR_FACTS = VectorFacts()
+
+
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
     """The answer to one search. `results` in rank order, at most the effective count."""
@@ -94,4 +116,5 @@ class SearchAnswer:
     did_you_mean: tuple[DidYouMean, ...] = ()
     notes: tuple[SearchNote, ...] = ()
     tier: Tier = Tier.LEXICAL
-    mode: str = "lexical"
+    mode: Mode = "lexical"  # what ranked, whatever was asked for; never "auto"
+    vectors: VectorFacts = NO_VECTOR_FACTS

@@ -25,7 +25,7 @@ def rank_lanes(lanes: Mapping[LaneName, Sequence[int]]) -> LaneRanks:
 
 
 def fuse(ranks: LaneRanks) -> dict[int, float]:
-    """The chunks of all lanes with their scores, best first; ties by id, ascending (S0-35)."""
+    """The chunks of all lanes with their scores, best first; ties by id, ascending (S0-35). Lanes weigh the same."""
     scores: dict[int, float] = {}
     for name in LANE_ORDER:  # sums of floats depend on their order: always this one
         for chunk_id, rank in ranks.get(name, {}).items():

@@ -17,6 +17,7 @@ class Candidates(NamedTuple):
     ordered: tuple[ChunkSketch, ...]
     ranks: LaneRanks
     scores: Mapping[int, float]
+    similarities: Mapping[int, float] = {}  # cosines, of the chunks in the vector lane
 
 
 def make_hits(
@@ -78,4 +79,5 @@ def _make_hit(
         document_sha256=chunk.file_hash.hex(),
         indexed_ns=chunk.indexed_ns,
         modified_ns=chunk.mtime_ns,
+        similarity=candidates.similarities.get(chunk.id),
     )

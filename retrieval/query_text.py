@@ -16,6 +16,7 @@ from domain.errors import UsageError
 from domain.markdown.scripts import is_spaceless
 from domain.status import DropReason
 from retrieval.answer import DroppedTerm
+from retrieval.terms import without_question_words
 
 MAX_QUERY_CHARS = 10_000  # a longer query is cut here, before anything reads it
 MAX_READ_TERMS = 400  # what follows is not looked at; 40 of them are searched for
@@ -23,6 +24,7 @@ MAX_LITERALS = 8
 MAX_LISTED = 50  # dropped terms
 MAX_SHOWN_CHARS = 80
 MIN_TERM_CHARS = 2
+MANY_TERMS = 6  # a sentence more likely than a few key words
 
 _ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
 _QUOTED = re.compile(r"""(?<![^\s(\[{])["\u201c\u201d]([^"\u201c\u201d]+)["\u201c\u201d](?![^\W_])""")
@@ -30,6 +32,8 @@ _OPENING = "([{<\"'\u2018\u201c\u00bf\u00a1"
 _CLOSING = ".,;:!?)]}>\"'\u2019\u201d\u2026\u3002\uff0c\uff1f\uff01\u3001"
 _CONTRACTION = re.compile(r"(?<=[^\W_])['\u2019](?=(?:[sStTdDmM]|re|ve|ll)?(?:-|$))")  # it's, we'll, users'
 _APOSTROPHE = re.compile(r"['\u2019]")
+_ONE_ENDED = re.compile(r"[-/][^\W\d_]+|[^\W\d_]+[-/]")
+_ABBREVIATIONS = frozenset(("e.g", "i.e"))
 
 
 class LiteralKind(StrEnum):
@@ -123,11 +127,18 @@ def _literal(piece: str, is_alone: bool) -> Literal:
     return Literal(piece, piece) if kind is LiteralKind.WORD else Literal(piece, core, LiteralKind.QUOTED)
 
 
+def _among_many(literal: Literal) -> Literal:
+    """A word with a dash or a slash at one end is an option or a path; among many words it may as well be a stroke of
+    the writer's. As a compound it is in the first hits, but does not fill them."""
+    is_stroke = literal.kind is LiteralKind.IDENTIFIER and _ONE_ENDED.fullmatch(literal.core)
+    return literal._replace(kind=LiteralKind.COMPOUND) if is_stroke else literal
+
+
 def _kind(core: str) -> LiteralKind:
     parts = _APOSTROPHE.sub("-", _CONTRACTION.sub("", core)).split("-")
     if all(part.isalpha() for part in parts):
         return LiteralKind.COMPOUND if len(parts) > 1 else LiteralKind.WORD
-    is_word = len(parts) == 1 and split_words(parts[0]) == parts
+    is_word = (len(parts) == 1 and split_words(parts[0]) == parts) or core.lower() in _ABBREVIATIONS
     return LiteralKind.WORD if is_word else LiteralKind.IDENTIFIER
 
 
@@ -143,7 +154,7 @@ class _Parts:
     def add(self, piece: str, in_quotes: bool, is_alone: bool) -> None:
         words = split_words(piece)
         if not words:
-            self._drop(piece)
+            self._drop(piece, DropReason.PUNCTUATION)
             return
         if in_quotes:
             self._literals.setdefault(piece, Literal(piece, piece, LiteralKind.QUOTED))
@@ -153,10 +164,16 @@ class _Parts:
             self._add_word(word)
 
     def query(self, truncated: bool) -> Query:
+        terms, question_words = without_question_words(self._terms)
+        for word in question_words:
+            self._drop(word, DropReason.QUESTION_WORD)
+        literals = list(self._literals.values())
+        if len(self._terms) >= MANY_TERMS:
+            literals = [_among_many(literal) for literal in literals]
         return Query(
-            terms=tuple(self._terms),
+            terms=terms,
             short_terms=tuple(dict.fromkeys(self._short)),
-            literals=tuple(self._literals.values()),
+            literals=tuple(literals),
             substrings=tuple(self._substrings),
             dropped=tuple(self._dropped.values()),
             truncated=truncated or self._read > MAX_READ_TERMS,
@@ -174,10 +191,10 @@ class _Parts:
         elif not spaceless:
             self._short.append(word)
 
-    def _drop(self, piece: str) -> None:
+    def _drop(self, piece: str, reason: DropReason) -> None:
         shown = piece[:MAX_SHOWN_CHARS]
         if shown and len(self._dropped) < MAX_LISTED:
-            self._dropped.setdefault(shown, DroppedTerm(shown, DropReason.PUNCTUATION))
+            self._dropped.setdefault(shown, DroppedTerm(shown, reason))
 
 
 def _spaceless_pieces(word: str) -> list[str]:

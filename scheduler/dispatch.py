@@ -22,6 +22,10 @@ TRIES_OF_ONE_FILE = 2
 LOOK_AFTER_S = 2.0  # without news, the queue is asked whether it still holds what is in flight
 
 
+HoldUp = Callable[[str], None]
+"""Told why the pages in flight make no progress, in a few words; "" when they do."""
+
+
 @dataclass(frozen=True, slots=True)
 class InFlight:
     """A page that is queued or worked on. `deaths`: of workers, while it was the only one in flight."""
@@ -49,7 +53,7 @@ def after_death(flight: InFlight, next_number: Callable[[], int]) -> AfterDeath:
         return AfterDeath((), (failure,))
     middle = len(files) // 2
     halves = (files[:middle], files[middle:])
-    return AfterDeath(tuple(InFlight(Page(next_number(), flight.page.root, half), 1) for half in halves), ())
+    return AfterDeath(tuple(InFlight(replace(flight.page, number=next_number(), files=half), 1) for half in halves), ())
 
 
 class Dispatcher:
@@ -63,6 +67,7 @@ class Dispatcher:
         state: StateStore,
         *,
         window_pages: int = WINDOW_PAGES,
+        hold_up: HoldUp = lambda cause: None,
     ) -> None:
         self._queue = queue
         self._names = names
@@ -73,6 +78,7 @@ class Dispatcher:
         self._in_flight: dict[int, InFlight] = {}
         self._suspects: deque[InFlight] = deque()
         self._gave_up: list[FileFailure] = []
+        self._hold_up = hold_up
         self._changed = asyncio.Event()
         self._part_number = PART_NUMBERS
 
@@ -162,7 +168,9 @@ class Dispatcher:
             try:
                 async with asyncio.timeout(LOOK_AFTER_S):  # wait_for may swallow a cancellation (Python 3.11)
                     await self._changed.wait()
+                self._hold_up("")
             except TimeoutError:
+                self._hold_up(await self._queue.hold_up())
                 await self._look_for_lost()
 
     async def _look_for_lost(self) -> None:

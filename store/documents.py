@@ -11,11 +11,34 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from store import driver, queries
+from domain.vectors import PinnedIdentity, VectorIdentity
+from store import driver, queries, vector_queries
 from store.connection import immediate, translated
-from store.fence import NOTHING_STORED, Fence, decide_document, decide_recheck, decide_remove, decide_skip
+from store.fence import (
+    NOTHING_STORED,
+    Fence,
+    decide_document,
+    decide_recheck,
+    decide_remove,
+    decide_skip,
+    decide_vectors,
+)
+from store.full_text import delete_full_text, insert_full_text
+from store.meta import bump_commit_seq, commit_seq, set_meta
 from store.port import StoreCounts, StoreIdentity, Visibility
-from store.write_port import Applied, DocumentWrite, GroupResult, RecheckWrite, RemoveWrite, SkipWrite, WriteGroup
+from store.vector_port import VectorStatus
+from store.vector_schema import has_vectors
+from store.vectors import Live, live_identities, write_vectors
+from store.write_port import (
+    Applied,
+    DocumentWrite,
+    GroupResult,
+    RecheckWrite,
+    RemoveWrite,
+    SkipWrite,
+    VectorsWrite,
+    WriteGroup,
+)
 
 _STAT_COLUMNS = "size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns"
 _DOCUMENT_COLUMNS = (
@@ -33,7 +56,6 @@ _UPSERT_SKIP = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _UPSERT_TOMBSTONE = "INSERT OR REPLACE INTO tombstones (key, generation, observed_ns) VALUES (?, ?, ?)"
-_COLUMNS = "body, heading_path, names"
 
 
 class SqliteStoreWriter:
@@ -50,7 +72,7 @@ class SqliteStoreWriter:
     def apply(self, group: WriteGroup) -> GroupResult:
         with translated(self._path):
             if not len(group):
-                return GroupResult((), self._commit_seq(), 0)
+                return GroupResult((), commit_seq(self._connection), 0)
             with immediate(self._connection):
                 return self._apply(group)
 
@@ -66,11 +88,35 @@ class SqliteStoreWriter:
     def close_generation(self, generation: int, *, complete: bool = False) -> None:
         with translated(self._path), immediate(self._connection):
             self._connection.execute("DELETE FROM tombstones WHERE generation < ?", (generation,))
-            self._set_meta("generation", str(generation))
+            set_meta(self._connection, "generation", str(generation))
             if complete:
                 if queries.identity(self._connection).complete_ns is None:
                     bump_commit_seq(self._connection)  # answers are called incomplete no more
-                self._set_meta("complete_ns", str(time.time_ns()))
+                set_meta(self._connection, "complete_ns", str(time.time_ns()))
+
+    def vector_status(self) -> VectorStatus:
+        with translated(self._path):
+            return vector_queries.status(self._connection)
+
+    def pin_identity(
+        self, identity: VectorIdentity, canary: Sequence[bytes], *, afresh: bool = False
+    ) -> PinnedIdentity:
+        from store import identities  # a search opens this module too, and pins nothing
+
+        with translated(self._path):
+            return identities.pin_identity(self._connection, identity, canary, afresh=afresh)
+
+    def activate_identity(self, identity: int, *, uncovered: int = 0) -> int:
+        from store import identities
+
+        with translated(self._path):
+            return identities.activate_identity(self._connection, identity, uncovered)
+
+    def collect_vectors(self, *, keep_unused: int) -> int:
+        from store import identities
+
+        with translated(self._path):
+            return identities.collect_vectors(self._connection, keep_unused)
 
     def identity(self) -> StoreIdentity:
         with translated(self._path):
@@ -86,8 +132,9 @@ class SqliteStoreWriter:
 
     def _apply(self, group: WriteGroup) -> GroupResult:
         connection = self._connection
+        live = live_identities(connection)
         fences = _read_fences(connection, group)
-        decided = _Decided.of(group, fences)
+        decided = _Decided.of(group, fences, live)
         replaced = [fences[key].document_id for key in decided.replaced_keys if key in fences]
         gone = sorted(document_id for document_id in replaced if document_id)
         delete_documents(connection, gone)
@@ -95,31 +142,17 @@ class SqliteStoreWriter:
         _write_rechecks(connection, decided.rechecks)
         _write_skips(connection, decided)
         _write_tombstones(connection, decided.removes)
+        write_vectors(connection, group, decided.documents, decided.vectors, live)
         self._raise_generation(max(write.generation for write in _every(group)))
-        if decided.documents or gone:
-            return GroupResult(decided.results, bump_commit_seq(connection), chunks_written)
-        return GroupResult(decided.results, self._commit_seq(), chunks_written)
+        is_seen = bool(decided.documents or decided.vectors or gone)
+        seq = bump_commit_seq(connection) if is_seen else commit_seq(connection)
+        return GroupResult(decided.results, seq, chunks_written)
 
     def _raise_generation(self, generation: int) -> None:
         self._connection.execute(
             "UPDATE meta SET value = ? WHERE key = 'generation' AND CAST(value AS INTEGER) < ?",
             (str(generation), generation),
         )
-
-    def _commit_seq(self) -> int:
-        row = self._connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'commit_seq'").fetchone()
-        return int(row[0])
-
-    def _set_meta(self, key: str, value: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
-
-
-def bump_commit_seq(connection: driver.Connection) -> int:
-    """Count a transaction that changes what a query can see; the caller holds it."""
-    row = connection.execute(
-        "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'commit_seq' RETURNING CAST(value AS INTEGER)"
-    ).fetchall()[0]
-    return int(row[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +163,11 @@ class _Decided:
     rechecks: Sequence[RecheckWrite | DocumentWrite]
     skips: Sequence[SkipWrite]
     removes: Sequence[RemoveWrite]
+    vectors: Sequence[VectorsWrite]
     results: tuple[Applied, ...]
 
     @staticmethod
-    def of(group: WriteGroup, fences: dict[str, Fence]) -> "_Decided":
+    def of(group: WriteGroup, fences: dict[str, Fence], live: Live) -> "_Decided":
         def fence(key: str) -> Fence:
             return fences.get(key, NOTHING_STORED)
 
@@ -141,6 +175,11 @@ class _Decided:
         rechecks = [(write, decide_recheck(write, fence(write.key))) for write in group.rechecks]
         skips = [(write, decide_skip(write, fence(write.key))) for write in group.skips]
         removes = [(write, decide_remove(write, fence(write.key))) for write in group.removes]
+        replaced = {answer.key for part in (documents, removes) for _, answer in part if answer.verdict == "applied"}
+        vectors = [
+            (write, decide_vectors(write, NOTHING_STORED if write.key in replaced else fence(write.key), live))
+            for write in group.vectors
+        ]
         return _Decided(
             documents=[write for write, answer in documents if answer.verdict == "applied"],
             # a second reading of the same bytes raises the fence, and nothing else
@@ -149,7 +188,8 @@ class _Decided:
             skips=[write for write, answer in skips if answer.verdict == "applied"],
             # where no document is stored, a skipped file may be: it is forgotten
             removes=[write for write, answer in removes if answer.verdict != "stale"],
-            results=tuple(answer for part in (documents, rechecks, skips, removes) for _, answer in part),
+            vectors=[write for write, answer in vectors if answer.verdict == "applied"],
+            results=tuple(answer for part in (documents, rechecks, skips, removes, vectors) for _, answer in part),
         )
 
     @property
@@ -157,16 +197,16 @@ class _Decided:
         return [write.key for write in self.documents] + [write.key for write in self.removes]
 
 
-def _every(group: WriteGroup) -> Iterator[DocumentWrite | RecheckWrite | SkipWrite | RemoveWrite]:
-    return chain(group.documents, group.rechecks, group.skips, group.removes)
+def _every(group: WriteGroup) -> Iterator[DocumentWrite | RecheckWrite | SkipWrite | RemoveWrite | VectorsWrite]:
+    return chain(group.documents, group.rechecks, group.skips, group.removes, group.vectors)
 
 
 _FENCES = (
-    "SELECT documents.key, documents.id, generation, observed_ns, created_generation, file_hash"
+    "SELECT documents.key, documents.id, generation, observed_ns, created_generation, file_hash, chunk_count"
     " FROM json_each(?) AS wanted JOIN documents ON documents.key = wanted.value",
-    "SELECT tombstones.key, 0, generation, observed_ns, -1, x''"
+    "SELECT tombstones.key, 0, generation, observed_ns, -1, x'', 0"
     " FROM json_each(?) AS wanted JOIN tombstones ON tombstones.key = wanted.value",
-    "SELECT skipped_files.key, 0, generation, checked_ns, -1, x''"
+    "SELECT skipped_files.key, 0, generation, checked_ns, -1, x'', 0"
     " FROM json_each(?) AS wanted JOIN skipped_files ON skipped_files.key = wanted.value",
 )
 
@@ -232,22 +272,6 @@ def _document_row(document_id: int, write: DocumentWrite, created: int, now_ns: 
     )
 
 
-def insert_full_text(connection: driver.Connection, first_id: int, last_id: int) -> None:
-    """Fill the full-text tables from a range of chunk ids, one statement a table."""
-    ids = (first_id, last_id)
-    for table in ("chunks_fts", "chunks_fts_exact"):
-        connection.execute(
-            f"INSERT INTO {table} (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM chunks"  # noqa: S608
-            " WHERE id BETWEEN ? AND ?",
-            ids,
-        )
-    connection.execute(
-        f"INSERT INTO chunks_fts_tri (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM chunks"  # noqa: S608
-        " WHERE id BETWEEN ? AND ? AND in_tri = 1",
-        ids,
-    )
-
-
 def _write_rechecks(connection: driver.Connection, rechecks: Sequence[RecheckWrite | DocumentWrite]) -> None:
     connection.executemany(
         _UPDATE_RECHECK,
@@ -273,20 +297,16 @@ def _write_tombstones(connection: driver.Connection, removes: Sequence[RemoveWri
 
 
 def delete_documents(connection: driver.Connection, document_ids: Sequence[int]) -> None:
-    """Delete documents with their chunks and full-text rows; ids ascending, so FTS5 sees rowids in order."""
+    """Delete documents with their chunks, full-text rows and links to vectors; ids ascending, so FTS5 sees rowids in
+    order. The vectors stay: a file that comes back finds them again (R19)."""
     if not document_ids:
         return
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS doomed (id INTEGER PRIMARY KEY)")
     connection.execute("DELETE FROM temp.doomed")
     connection.executemany("INSERT INTO temp.doomed (id) VALUES (?)", [(document_id,) for document_id in document_ids])
     chosen = "FROM chunks WHERE document IN (SELECT id FROM temp.doomed)"
-    for table in ("chunks_fts", "chunks_fts_exact"):
-        connection.execute(
-            f"INSERT INTO {table} ({table}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} {chosen} ORDER BY id"
-        )
-    connection.execute(
-        f"INSERT INTO chunks_fts_tri (chunks_fts_tri, rowid, {_COLUMNS})"
-        f" SELECT 'delete', id, {_COLUMNS} {chosen} AND in_tri = 1 ORDER BY id"
-    )
+    delete_full_text(connection, chosen)
+    if has_vectors(connection):
+        connection.execute(f"DELETE FROM vector_links WHERE chunk IN (SELECT id {chosen})")  # noqa: S608
     connection.execute(f"DELETE {chosen}")
     connection.execute("DELETE FROM documents WHERE id IN (SELECT id FROM temp.doomed)")

@@ -45,3 +45,34 @@ def connect(address: str, *, uri: bool, timeout_s: float) -> Connection:
             hint="install the pysqlite3 package, or a Python whose sqlite3 module is newer",
         )
     return dbapi.connect(address, uri=uri, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+
+
+def load_vector_functions(connection: Connection) -> bool:
+    """Give a connection the functions of sqlite-vec; False where this SQLite module can load no extension.
+
+    The library is loaded by its path, since its Python package imports numpy; afterwards the connection loads nothing
+    any more.
+    """
+    if connection.execute("SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'").fetchone():
+        return True
+    library = _vector_library()
+    if library is None or not hasattr(connection, "enable_load_extension"):
+        return False
+    try:
+        connection.enable_load_extension(True)
+        try:
+            connection.load_extension(library)
+        finally:
+            connection.enable_load_extension(False)
+    except Error:
+        return False
+    return True
+
+
+def _vector_library() -> str | None:
+    """The path of sqlite-vec's library, without the ending that the platform gives it."""
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec("sqlite_vec")
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return f"{places[0]}/vec0" if places else None

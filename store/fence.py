@@ -1,9 +1,10 @@
 """The fence: which writes a stored state lets through, whatever order the jobs come in (R25, C-04). Pure."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from domain.files import Outcome
-from store.write_port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite
+from store.write_port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite, VectorsWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Fence:
     observed_ns: int = -1
     created_generation: int = -1
     file_hash: bytes = b""
+    chunk_count: int = 0
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -59,3 +61,12 @@ def decide_remove(write: RemoveWrite, fence: Fence) -> Applied:
     if (write.generation, write.observed_ns) < fence.pair:
         return Applied(write.key, "stale", outcome)
     return Applied(write.key, "applied" if fence.document_id else "unchanged", outcome)
+
+
+def decide_vectors(write: VectorsWrite, fence: Fence, pinned: Container[int]) -> Applied:
+    """Vectors are good for the very text they were made from, whichever run brings them, while their identity is
+    pinned."""
+    is_of_it = fence.file_hash == write.file_hash and fence.chunk_count == len(write.links.sent_hashes)
+    if not (fence.document_id and is_of_it and write.links.identity in pinned):
+        return Applied(write.key, "stale", Outcome.UNCHANGED)
+    return Applied(write.key, "applied", Outcome.EMBEDDED)

@@ -8,6 +8,14 @@ from pathlib import Path
 from domain.errors import BaseMismatchError, FormatError, IntegrityError, NotBuiltError
 from store import driver
 from store.connection import immediate, translated
+from store.vector_schema import (
+    VECTOR_FINGERPRINT,
+    VECTOR_OBJECTS,
+    drop_vector_schema,
+    vector_fingerprint,
+    vector_objects,
+    vector_statements,
+)
 
 FORMAT_VERSION = 1
 # SHA-256 over the core objects of schema.sql as SQLite keeps them; a contract test holds the two together
@@ -76,23 +84,28 @@ def pin(connection: driver.Connection, *, base_id: str, substring_index: str, ge
 
 
 def drop_schema(connection: driver.Connection) -> None:
-    """Drop every core object; works where full text has drifted, a delete would not (S0-67)."""
+    """Drop every object of ours; works where full text has drifted, a delete would not (S0-67)."""
+    drop_vector_schema(connection)
     for kind, name in DROP_ORDER:
         connection.execute(f"DROP {kind} IF EXISTS {name}")
 
 
 def fingerprint(connection: driver.Connection) -> str:
-    """SHA-256 over the core objects' names and SQL, as kept in sqlite_schema."""
-    return hashlib.sha256(repr(sorted(_objects(connection).items())).encode()).hexdigest()
+    """SHA-256 over the core objects' names and SQL, as kept in sqlite_schema; vector objects have their own."""
+    core = {name: sql for name, sql in _objects(connection).items() if name not in VECTOR_OBJECTS}
+    return hashlib.sha256(repr(sorted(core.items())).encode()).hexdigest()
 
 
 def _objects(connection: driver.Connection) -> dict[str, str]:
-    """The SQL of core objects by name; triggers and foreign views and indexes come along, since none may be there."""
+    """The SQL of our objects by name; triggers and foreign views and indexes come along, since none may be there."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
     return {
         name: sql or ""
         for kind, name, sql in rows
-        if name in CORE_OBJECTS or kind in ("trigger", "view") or (kind == "index" and sql is not None)
+        if name in CORE_OBJECTS
+        or name in VECTOR_OBJECTS
+        or kind in ("trigger", "view")
+        or (kind == "index" and sql is not None)
     }
 
 
@@ -128,7 +141,7 @@ def check_format(connection: driver.Connection, path: Path, *, base_id: str | No
         )
     if _is_number(version) and int(version) < FORMAT_VERSION:
         raise FormatError(f"{path} has the older format {version} (now {FORMAT_VERSION})", hint=RESET_HINT)
-    if found != SCHEMA_FINGERPRINT:
+    if found != SCHEMA_FINGERPRINT or not _has_whole_vectors_or_none(objects):
         raise FormatError(
             f"{path} has another shape than format {FORMAT_VERSION}: {_difference(objects)}", hint=RESET_HINT
         )
@@ -140,6 +153,11 @@ def check_format(connection: driver.Connection, path: Path, *, base_id: str | No
             hint=f"put the file back where it came from, or {RESET_HINT}",
         )
     return meta
+
+
+def _has_whole_vectors_or_none(objects: dict[str, str]) -> bool:
+    vectors = vector_objects(objects)
+    return not vectors or vector_fingerprint(vectors) == VECTOR_FINGERPRINT
 
 
 def _is_number(text: str) -> bool:
@@ -181,7 +199,7 @@ def _refuse_foreign(connection: driver.Connection, path: Path) -> None:
 
 def _difference(objects: dict[str, str]) -> str:
     """What is missing, foreign or changed, in words."""
-    expected = _expected_objects()
+    expected = _expected_objects() | (_expected_vectors() if vector_objects(objects) else {})
     missing = sorted(set(expected) - set(objects))
     foreign = sorted(set(objects) - set(expected))
     changed = sorted(name for name in set(expected) & set(objects) if expected[name] != objects[name])
@@ -195,9 +213,18 @@ def _difference(objects: dict[str, str]) -> str:
 
 @cache
 def _expected_objects() -> dict[str, str]:
+    return _objects_of(schema_statements())
+
+
+@cache
+def _expected_vectors() -> dict[str, str]:
+    return vector_objects(_objects_of((*schema_statements(), *vector_statements())))
+
+
+def _objects_of(statements: tuple[str, ...]) -> dict[str, str]:
     connection = driver.connect(":memory:", uri=False, timeout_s=0.0)
     try:
-        for statement in schema_statements():
+        for statement in statements:
             connection.execute(statement)
         return _objects(connection)
     finally:

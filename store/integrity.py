@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from domain.checks import CheckResult, failed, not_run, passed
-from store import driver
+from store import driver, integrity_vectors
 from store.connection import translate
 from store.format_gate import FORMAT_VERSION, FULL_TEXT_TABLES, RESET_HINT
 from store.integrity_texts import check_documents, check_texts
 from store.naming import NAMED, keys_of_chunks, printable_key, sentence
+from store.vector_schema import has_vectors
 
 REBUILD_HINT = "run `knowledge rebuild`: full text is made again from what is stored"
 LOCK_HINT = "run `knowledge verify` again when that is over"
@@ -47,6 +48,7 @@ def check(
     results = [_exclusive("file_structure", "", _file_structure, connection, path, not_exclusive_because)]
     results += [_guarded(name, table, run, connection, path) for name, table, run in plain]
     results += _guarded_texts(connection, path)
+    results += _vector_results(connection, path, not_exclusive_because)
     if deep:
         results.append(_guarded("documents_whole", "documents", check_documents, connection, path))
     results += [
@@ -54,6 +56,21 @@ def check(
         for table in FULL_TEXT_TABLES
     ]
     return tuple(results)
+
+
+def _vector_results(connection: driver.Connection, path: Path, not_exclusive_because: str) -> list[CheckResult]:
+    """The checks of the vector tables, where there are any."""
+    if not has_vectors(connection):
+        return []
+    plain: list[tuple[str, str, Check]] = [
+        ("vectors_linked", "vector_links", integrity_vectors.check_links),
+        ("vector_states", "documents", integrity_vectors.check_states),
+        ("vector_texts", "vector_links", integrity_vectors.check_texts_of_links),
+        ("vectors_sound", "embeddings", integrity_vectors.check_vectors),
+    ]
+    blocks = ("vector_blocks", "vector_blocks", integrity_vectors.check_blocks)
+    results = [_guarded(name, table, run, connection, path) for name, table, run in plain]
+    return [*results, _exclusive(*blocks, connection, path, not_exclusive_because)]
 
 
 def check_searchable(connection: driver.Connection, path: Path) -> CheckResult:
@@ -115,7 +132,7 @@ def _file_structure(connection: driver.Connection) -> CheckResult:
 
 
 def _foreign_keys(connection: driver.Connection) -> CheckResult:
-    cursor = connection.execute("PRAGMA foreign_key_check")
+    cursor = connection.execute("PRAGMA foreign_key_check(chunks)")
     first = [f"chunk {row[1]} of {row[0]}" for row in cursor.fetchmany(NAMED)]
     if not first:
         return passed("foreign_keys", table="chunks")

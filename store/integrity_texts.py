@@ -119,7 +119,7 @@ def _document_pages(
 ) -> Iterator[tuple[list[tuple[int, bytes, bytes]], driver.Cursor]]:
     last = -(2**63)
     while True:
-        with _snapshot(connection):
+        with in_one_state(connection):
             documents = connection.execute(_DOCUMENTS, (last, DOCUMENTS_PER_PAGE)).fetchall()
             if not documents:
                 return
@@ -128,8 +128,8 @@ def _document_pages(
 
 
 @contextmanager
-def _snapshot(connection: driver.Connection) -> Iterator[None]:
-    """A document and its chunks are read in one state of the store; released after each page."""
+def in_one_state(connection: driver.Connection) -> Iterator[None]:
+    """What is read here is of one state of the store, as a document and its chunks must be; keep it short."""
     connection.execute("BEGIN")
     try:
         yield

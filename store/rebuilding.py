@@ -13,10 +13,12 @@ from typing import Literal
 from domain.errors import FormatError, IntegrityError, KnowledgeError, NotBuiltError
 from store import driver, files, format_gate
 from store.connection import immediate, open_reader, open_writer, translated
-from store.documents import bump_commit_seq, insert_full_text
 from store.format_gate import FULL_TEXT_OPTIONS, FULL_TEXT_TABLES
+from store.full_text import insert_full_text
 from store.integrity_texts import belongs_in_trigrams, pinned_setting
+from store.meta import bump_commit_seq
 from store.port import StoreCounts
+from store.vector_rebuilding import rebuild_vectors
 
 SUBSTRING_TABLE = "chunks_fts_tri"
 VOCABULARIES = ("chunks_vocabulary", "chunks_stems")
@@ -25,15 +27,17 @@ Condition = Literal["absent", "ours", "foreign", "broken"]
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What a rebuild has put into full text."""
+    """What a rebuild has put into full text, and how many vectors it has packed again."""
 
     chunks: int
     substring_chunks: int
     commit_seq: int
+    vectors: int = 0
 
 
 def rebuild(connection: driver.Connection, path: Path) -> Rebuilt:
-    """Drop the full-text tables and fill them from the chunks that are stored; nothing else is asked.
+    """Drop the full-text tables and fill them from the chunks that are stored, and bring the vector tables, where there
+    are any, into line; nothing else is asked, and nothing is embedded.
 
     Raises IntegrityError where the file is damaged beyond full text, StorageError, DiskFullError.
     """
@@ -43,7 +47,7 @@ def rebuild(connection: driver.Connection, path: Path) -> Rebuilt:
         _create((*FULL_TEXT_TABLES, *VOCABULARIES), connection)
         first, last = _id_range(connection)
         insert_full_text(connection, first, last)
-        return _rebuilt(connection)
+        return _rebuilt(connection, rebuild_vectors(connection))
 
 
 def apply_substring_index(connection: driver.Connection, path: Path, setting: str) -> bool:
@@ -223,6 +227,6 @@ def _id_range(connection: driver.Connection) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def _rebuilt(connection: driver.Connection) -> Rebuilt:
+def _rebuilt(connection: driver.Connection, vectors: int) -> Rebuilt:
     chunks, marked = connection.execute("SELECT count(*), coalesce(sum(in_tri), 0) FROM chunks").fetchone()
-    return Rebuilt(int(chunks), int(marked), bump_commit_seq(connection))
+    return Rebuilt(int(chunks), int(marked), bump_commit_seq(connection), vectors)

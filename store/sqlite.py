@@ -6,7 +6,7 @@ from pathlib import Path
 
 from domain.errors import NotBuiltError
 from domain.layout import BaseLayout
-from store import driver, files, format_gate, lexical, literal, queries, trigram, vocabulary
+from store import driver, files, format_gate, lexical, literal, queries, trigram, vector_queries, vocabulary
 from store.analyzer import FOLDED, STEMMED, analyzer
 from store.connection import open_reader, open_writer, translated
 from store.documents import SqliteStoreWriter
@@ -23,6 +23,7 @@ from store.port import (
     SubstringFind,
     Visibility,
 )
+from store.vector_port import DocumentTexts, VectorCounts, VectorFind, VectorStatus
 
 
 class SqliteSnapshot:
@@ -139,6 +140,34 @@ class SqliteSnapshot:
     def scope_of(self, document_ids: Sequence[int]) -> Scope | None:
         with translated(self._path):
             return lexical.scope_of(self._connection, document_ids)
+
+    def nearest(self, vector: bytes, *, limit: int, scope: Scope | None, visibility: Visibility) -> VectorFind:
+        from store import nearest
+
+        with translated(self._path):
+            return nearest.nearest(self._connection, vector, limit, scope, visibility)
+
+    def vector_status(self) -> VectorStatus:
+        with translated(self._path):
+            return vector_queries.status(self._connection)
+
+    def vector_counts(self) -> VectorCounts:
+        with translated(self._path):
+            return vector_queries.counts(self._connection)
+
+    def known_vectors(self, identity: int, sent_hashes: Sequence[bytes]) -> frozenset[bytes]:
+        with translated(self._path):
+            return vector_queries.known_vectors(self._connection, identity, sent_hashes)
+
+    def keys_without_vectors(
+        self, identity: int, *, after: str, limit: int, prefix: str = ""
+    ) -> Sequence[tuple[str, bytes]]:
+        with translated(self._path):
+            return vector_queries.keys_without_vectors(self._connection, identity, after, limit, prefix)
+
+    def texts_of(self, keys: Sequence[str]) -> Sequence[DocumentTexts]:
+        with translated(self._path):
+            return vector_queries.texts_of(self._connection, keys)
 
     def moved_keys(self, keys: Sequence[str], generation: int, used: set[int]) -> set[str]:
         """Which of these stored keys have moved: their content was added at another path by this generation."""

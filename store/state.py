@@ -112,6 +112,9 @@ class SqliteStateStore:
             )
             self._connection.execute("DELETE FROM pages WHERE run = ?", (run_id,))
 
+    def set_run_state(self, run_id: int, state: RunState, cause: str) -> None:
+        self._write("UPDATE runs SET state = ?, cause = ? WHERE id = ?", [(state, cause, run_id)])
+
     def runs(self, limit: int = 20) -> Sequence[RunRecord]:
         rows = self._read(f"SELECT {_RUN_COLUMNS} FROM runs ORDER BY id DESC LIMIT ?", (limit,))  # noqa: S608
         return [

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from domain.files import FileStat, Reason
 
-RunState = Literal["walking", "done", "partial", "failed", "interrupted"]
+RunState = Literal["walking", "waiting", "done", "partial", "failed", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,10 @@ class StateStore(Protocol):
         ...
 
     def end_run(self, run_id: int, state: RunState, counts: dict[str, int], cause: str) -> None: ...
+
+    def set_run_state(self, run_id: int, state: RunState, cause: str) -> None:
+        """Say what a run that goes on is at, and why."""
+        ...
 
     def runs(self, limit: int = 20) -> Sequence[RunRecord]: ...
 

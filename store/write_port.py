@@ -5,9 +5,34 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from domain.files import FileStat, Outcome, Reason
+from domain.vectors import PinnedIdentity, VectorIdentity
+from store.vector_port import VectorStatus
 
 ChunkRow = tuple[int, int, int, int, bytes, str, str, str, str]
 """ordinal, in_tri, start_line, end_line, text_hash, names, heading_path, lead, body: bound as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewVector:
+    """A vector that the store may not hold yet; stored once for each text really sent and identity (R4)."""
+
+    identity: int
+    sent_hash: bytes  # domain.vectors.sent_hash
+    parts: int  # more than 1: the mean of so many parts of a text too long for the model
+    vector: bytes  # little-endian float32, unit length
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLinks:
+    """Which vectors stand for a document's chunks under one identity: a hash of the text sent for each, by ordinal.
+
+    `required`: the write is refused where one of them is not stored (R18). Otherwise the document is linked when all
+    are stored, and pending when not.
+    """
+
+    identity: int
+    sent_hashes: tuple[bytes, ...]
+    required: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +52,20 @@ class DocumentWrite:
     tail: str
     chunks: Sequence[ChunkRow]
     text_bytes: int
+    links: tuple[VectorLinks, ...] = ()
+    new_vectors: tuple[NewVector, ...] = ()  # a text met in several documents of a page: with the first of them
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsWrite:
+    """Vectors for a document that is stored: with nothing changed meanwhile (same file hash, as many chunks), else the
+    write is stale. All of its chunks or none."""
+
+    key: str
+    file_hash: bytes
+    generation: int  # of the run that brings them
+    links: VectorLinks
+    new_vectors: tuple[NewVector, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +111,10 @@ class WriteGroup:
     rechecks: Sequence[RecheckWrite] = ()
     skips: Sequence[SkipWrite] = ()
     removes: Sequence[RemoveWrite] = ()
+    vectors: Sequence[VectorsWrite] = ()
 
     def __len__(self) -> int:
-        return len(self.documents) + len(self.rechecks) + len(self.skips) + len(self.removes)
+        return len(self.documents) + len(self.rechecks) + len(self.skips) + len(self.removes) + len(self.vectors)
 
 
 Verdict = Literal["applied", "stale", "unchanged", "candidate"]
@@ -113,4 +153,31 @@ class StoreWriter(Protocol):
     def close_generation(self, generation: int, *, complete: bool = False) -> None:
         """Drop the tombstones of older runs, all of which are over, and remember the generation; `complete`
         says that a full run ended and the index covers its roots."""
+        ...
+
+
+class VectorWriter(Protocol):
+    """What a run does with identities; each call one short transaction or several."""
+
+    def vector_status(self) -> VectorStatus: ...
+
+    def pin_identity(
+        self, identity: VectorIdentity, canary: Sequence[bytes], *, afresh: bool = False
+    ) -> PinnedIdentity:
+        """Pin an identity: active at once where no document is stored, else to be built beside what answers now. An
+        unfinished set of another identity is given up; the same one is gone on with. `afresh` makes a new set in any
+        case, though its identity be the one that answers: it knows no vector yet (R19)."""
+        ...
+
+    def activate_identity(self, identity: int, *, uncovered: int = 0) -> int:
+        """Let a built identity answer, in one transaction, and retire the one before; the new commit_seq. Documents
+        that it does not cover (`uncovered` at most: their texts were refused) are pending then.
+
+        Raises IntegrityError where more documents are not covered by it.
+        """
+        ...
+
+    def collect_vectors(self, *, keep_unused: int) -> int:
+        """Drop what belongs to a retired identity, and vectors that no chunk has, the oldest first, down to
+        `keep_unused` of them (they are what a restored file finds again); how many went. Several short transactions."""
         ...

@@ -11,7 +11,7 @@ from domain.documents import CutDocument
 from domain.files import FileCheck, FileFailure, FileStat, Page, Reason
 from domain.keys import is_plain_text, path_below_root
 from domain.markdown.spans import ScanTooSlowError, deadline_after
-from store.write_port import ChunkRow, DocumentWrite, RecheckWrite, SkipWrite
+from store.write_port import ChunkRow, DocumentWrite, RecheckWrite, SkipWrite, VectorsWrite
 from workers.chunker import cut
 from workers.hashing import content_hash, file_hash, text_hash
 from workers.reading import FileRead, NotRead, RootReader
@@ -30,6 +30,16 @@ class CheckRules:
 
 
 @dataclass(frozen=True, slots=True)
+class TextCounts:
+    """What became of the texts of a page that need a vector, each text counted once."""
+
+    embedded: int = 0
+    reused: int = 0
+    from_parts: int = 0  # of those embedded: too long for the model
+    pending: int = 0  # left for later
+
+
+@dataclass(frozen=True, slots=True)
 class FinishedPage:
     """A page as its worker hands it over: rows ready to be bound, nothing committed yet."""
 
@@ -40,6 +50,8 @@ class FinishedPage:
     rechecks: tuple[RecheckWrite, ...] = ()
     skips: tuple[SkipWrite, ...] = ()
     failures: tuple[FileFailure, ...] = ()
+    vectors: tuple[VectorsWrite, ...] = ()
+    texts: TextCounts = TextCounts()
 
     @property
     def text_bytes(self) -> int:
@@ -48,7 +60,7 @@ class FinishedPage:
     @property
     def file_count(self) -> int:
         """Files that are written for; failures need no row."""
-        return len(self.documents) + len(self.rechecks) + len(self.skips)
+        return len(self.documents) + len(self.rechecks) + len(self.skips) + len(self.vectors)
 
 
 Checked = DocumentWrite | RecheckWrite | SkipWrite | FileFailure

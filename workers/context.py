@@ -10,6 +10,7 @@ from arq.connections import ArqRedis
 
 from scheduler.queue.names import QueueNames
 from workers.checking import CheckRules
+from workers.embedding import PageEmbedder
 from workers.sink import DocumentSink
 
 CONTEXT_KEY = "knowledge"
@@ -31,6 +32,7 @@ class WorkerContext:
     sink: DocumentSink
     executor: Executor  # one thread: pages are CPU work, two would fight for the interpreter lock
     stop: Stop
+    embedder: PageEmbedder | None = None  # None: no vector tier
 
     def rules(self, root: str) -> CheckRules:
         """Raises KeyError for a root that this worker does not know."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from scheduler.queue.client import park
 from scheduler.queue.payloads import CheckPayload, PayloadError, decode_check
+from workers.checking import FinishedPage
 from workers.checking import check_page as check_files
 from workers.context import WorkerContext, worker_context, worker_pool
 
@@ -23,14 +24,22 @@ async def check_page(ctx: dict[Any, Any], raw: bytes) -> None:
     if not is_current(payload, context):
         await park(worker_pool(ctx), context.names, STALE_JOB, raw)
         return
-    rules = context.rules(payload.root)
     try:
-        finished = await asyncio.get_running_loop().run_in_executor(
-            context.executor, check_files, payload.page(), payload.run, rules
-        )
-        await context.sink.commit(finished, attempt=payload.attempt)
+        await context.sink.commit(await _finish(payload, context), attempt=payload.attempt)
     except Exception as error:  # noqa: BLE001 - see workers.context.Stop
         context.stop(error)
+
+
+async def _finish(payload: CheckPayload, context: WorkerContext) -> FinishedPage:
+    """The page of a payload, ready to be written."""
+    page = payload.page()
+    if page.kind == "vectors" and context.embedder is not None:
+        keys = [file.key for file in page.files]
+        return await context.embedder.embed_stored(payload.run, page.number, page.root, keys, payload.generation)
+    checked = await asyncio.get_running_loop().run_in_executor(
+        context.executor, check_files, page, payload.run, context.rules(payload.root)
+    )
+    return checked if context.embedder is None else await context.embedder.embed_page(checked)
 
 
 async def park_payload(ctx: dict[Any, Any], raw: bytes) -> None:
@@ -39,13 +48,14 @@ async def park_payload(ctx: dict[Any, Any], raw: bytes) -> None:
 
 
 def is_current(payload: CheckPayload, context: WorkerContext) -> bool:
-    """Whether a payload is of this worker's base, run, generation and roots, and its keys below the root."""
+    """Whether a payload is of this worker's base, run, generation, roots and tier, and its keys below the root."""
     prefix = payload.root + "/"
     return (
         payload.base_id == context.names.base_id
         and payload.run == context.run
         and payload.generation == context.generation
         and payload.root in context.roots
+        and (payload.kind == "check" or context.embedder is not None)
         and all(_is_key_below(key, prefix) for key, _ in payload.files)
     )
 

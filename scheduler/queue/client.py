@@ -21,6 +21,7 @@ PARKED_KEPT = 100
 CONNECT_TIMEOUT_S = 5
 CONNECT_RETRIES = 3
 COMMAND_RETRIES = 5
+HOLD_UP_EXPIRES_S = 10
 JOB_EXPIRES_MS = 7 * 24 * 3600 * 1000
 Result = TypeVar("Result")
 
@@ -124,6 +125,18 @@ class PageQueue:
         prefixes = (job_key_prefix, in_progress_key_prefix, retry_key_prefix)
         await self._guard(self._pool.zrem(self._names.checks, *job_ids))
         await self._guard(self._pool.delete(*(prefix + job_id for prefix in prefixes for job_id in job_ids)))
+
+    async def say_hold_up(self, cause: str) -> None:
+        """Say why work waits, for as long as it is said again; "" takes it back."""
+        if cause:
+            await self._guard(self._pool.set(self._names.hold_up, cause.encode(), ex=HOLD_UP_EXPIRES_S))
+        else:
+            await self._guard(self._pool.delete(self._names.hold_up))
+
+    async def hold_up(self) -> str:
+        """Why a worker waits for something outside of it; "" when none does."""
+        said = await self._guard(self._pool.get(self._names.hold_up))
+        return said.decode("utf-8", "replace") if said else ""
 
     async def waiting(self) -> int:
         """How many jobs wait or run: a page is in one of the two queues until it is in the store."""

@@ -28,6 +28,11 @@ class QueueNames:
         """Payloads that nobody can work on, newest first, capped."""
         return f"{self.prefix}parked"
 
+    @property
+    def hold_up(self) -> str:
+        """Why workers make no progress now, in a few words; gone by itself soon after it is no longer said."""
+        return f"{self.prefix}hold-up"
+
     def check_job(self, run: int, page: int, attempt: int) -> str:
         return f"{self.prefix}check:{run}:{page}:{attempt}"
 

@@ -9,9 +9,8 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from domain.files import FileCheck, Page
+from domain.files import FileCheck, Page, PageKind
 
-SCHEMA_VERSION = 1
 PAYLOAD_CAP_BYTES = 1024 * 1024
 LAST_MS = 253_402_300_799_999  # of the year 9999
 
@@ -27,23 +26,24 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class CheckPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A page to be checked. Paths are keys below a root that the worker knows by itself."""
 
-    version: Literal[1]
+    version: Literal[2]
     base_id: str
     generation: Count
     run: Count
     attempt: Count
     number: Count
     root: str
+    kind: PageKind
     files: tuple[tuple[str, bytes], ...]
 
     def page(self) -> Page:
-        return Page(self.number, self.root, tuple(FileCheck(key, stored) for key, stored in self.files))
+        return Page(self.number, self.root, tuple(FileCheck(key, stored) for key, stored in self.files), self.kind)
 
 
 class WritePayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A finished page that lies in the spool under `name`."""
 
-    version: Literal[1]
+    version: Literal[2]
     base_id: str
     generation: Count
     run: Count
@@ -74,7 +74,8 @@ class PayloadError(ValueError):
 
 def encode_check(base_id: str, generation: int, run: int, attempt: int, page: Page) -> bytes:
     files = tuple((file.key, file.stored_hash) for file in page.files)
-    return _encoder.encode(CheckPayload(1, base_id, generation, run, attempt, page.number, page.root, files))
+    payload = CheckPayload(2, base_id, generation, run, attempt, page.number, page.root, page.kind, files)
+    return _encoder.encode(payload)
 
 
 def encode_write(payload: WritePayload) -> bytes:

@@ -59,6 +59,7 @@ def test_every_outcome_is_counted_and_the_first_of_each_reason_is_named(command:
     done = command("index", "--json").value
     assert done["counts"] == {
         "added": 1, "updated": 1, "moved": 0, "unchanged": 0, "skipped": 2, "failed": 0, "removed": 1,
+        "embedded": 0,
     }  # fmt: skip
     assert done["status"] == "done"
 

@@ -9,6 +9,7 @@ import pytest
 import app
 import cli
 import domain
+import embedding
 import retrieval
 import scheduler
 import store
@@ -25,6 +26,7 @@ GOLDEN = {
     "disabled": (2, 400),
     "unsafe_place": (2, 400),
     "query_empty": (2, 400),
+    "semantic_not_configured": (2, 400),
     "not_found": (4, 404),
     "citation_malformed": (4, 404),
     "refused": (4, 409),
@@ -35,6 +37,8 @@ GOLDEN = {
     "integrity": (13, 500),
     "storage": (14, 500),
     "disk_full": (14, 507),
+    "embeddings_unavailable": (15, 503),
+    "embeddings_changed": (15, 409),
     "queue_unreachable": (16, 503),
     "interrupted": (130, 500),
     "store_refused": (1, 500),  # these two are told of a file, never of a command
@@ -44,7 +48,7 @@ GOLDEN = {
 
 def every_error() -> Iterator[type[KnowledgeError]]:
     """All classes of the tree, wherever they are defined."""
-    for package in (domain, store, retrieval, scheduler, workers, app, cli):
+    for package in (domain, store, embedding, retrieval, scheduler, workers, app, cli):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     waiting = [KnowledgeError]

@@ -1,6 +1,7 @@
 """What surfaces print, letter by letter. A change here is a change that users see."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ from app.removing import HeldRemovals, RemovalReport
 from app.status import BaseStatus, FailureGroup, RootStatus
 from domain.errors import NotBuiltError
 from domain.settings import Settings
-from domain.status import DropReason, SearchNote, SearchStatus, Tier
-from retrieval.answer import DidYouMean, DroppedTerm, Lanes, SearchAnswer, SearchHit
+from domain.status import DegradeCause, DropReason, SearchNote, SearchStatus, Tier, TierKind
+from retrieval.answer import DidYouMean, DroppedTerm, Lanes, SearchAnswer, SearchHit, VectorFacts
 from store.port import StoreIdentity
 from store.state_port import RunRecord
 
@@ -49,6 +50,17 @@ ANSWER = SearchAnswer(
     dropped_terms=(DroppedTerm("$$", DropReason.PUNCTUATION),), did_you_mean=(DidYouMean("wrd", ("word", "ward")),),
     notes=(SearchNote.LITERAL_TRUNCATED,),
 )  # fmt: skip
+HYBRID = Tier(TierKind.HYBRID, "small-embed", 384)
+HYBRID_ANSWER = SearchAnswer(
+    SearchStatus.OK, IDENTITY,
+    (replace(hit(1), matches=(), matched_in=(), lanes=Lanes(vector=1), similarity=0.612_345_6),),
+    notes=(SearchNote.NEAREST_BY_MEANING,), tier=HYBRID, mode="hybrid",
+    vectors=VectorFacts("bits", 2, 1_234, "large-embed", 7),
+)  # fmt: skip
+DEGRADED_ANSWER = SearchAnswer(
+    SearchStatus.OK, IDENTITY, (hit(1),),
+    tier=Tier.degraded(DegradeCause.EMBEDDINGS, "127.0.0.1:1234: connection\x1b[2J\nrefused"),
+)  # fmt: skip
 STATUS = BaseStatus(
     home=HOME, identity=IDENTITY, completeness="complete",
     roots=(
@@ -79,10 +91,18 @@ def mark(text: str) -> str:
 
 OUTPUTS = {
     "tier_lexical.txt": tier_line(Tier.LEXICAL) + "\n",
+    "tier_hybrid.txt": tier_line(HYBRID) + "\n",
+    "tier_degraded.txt": "".join(f"{tier_line(Tier.degraded(cause, 'why'))}\n" for cause in DegradeCause),
+    "tier_asked.txt": "".join(
+        f"{tier_line(tier)}\n" for tier in (Tier(TierKind.LEXICAL_ASKED), Tier(TierKind.VECTOR, "small-embed", 384))
+    ),
     "search.txt": search_text(ANSWER, str(HOME), {"docs/a.md#3": "https://x/a.md#b"}, NOW, mark),
     "search.json": json_text(
         search_json(ANSWER, IndexState(str(HOME), 3, 1, None), {"docs/a.md#3": "https://x/a.md#b"}, NOW)
     ),
+    "search_hybrid.txt": search_text(HYBRID_ANSWER, str(HOME), {}, NOW, mark),
+    "search_hybrid.json": json_text(search_json(HYBRID_ANSWER, IndexState(str(HOME), 3, 0, None), {}, NOW)),
+    "search_degraded.txt": search_text(DEGRADED_ANSWER, str(HOME), {}, NOW, mark),
     "search_nothing.txt": search_text(SearchAnswer(SearchStatus.OK, IDENTITY), str(HOME), {}, NOW, mark),
     "search_query_empty.txt": search_text(SearchAnswer(SearchStatus.QUERY_EMPTY, IDENTITY), str(HOME), {}, NOW, mark),
     "search_index_empty.txt": search_text(SearchAnswer(SearchStatus.INDEX_EMPTY, IDENTITY), str(HOME), {}, NOW, mark),

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from typer.main import get_group
 
-from cli.main import run
-from cli.verbs import VERBS, VerbGroup
+from cli.main import GROUPS, run
+from cli.verbs import ALL_VERBS, MORE_VERBS, VERBS, VerbGroup
+from cli.verbs import GROUPS as GROUP_NAMES
 from cli.verbs import app as root_app
 
 REFERENCE = sorted((Path(__file__).parents[2] / "docs").glob("reference*.md"))
+WITHOUT_BASE = ("config init", "embed-server")
 FIRST_PAGE = (
     "index", "search", "show", "sources", "status", "stats", "config", "verify", "rebuild", "rm", "reset", "doctor",
 )  # fmt: skip
@@ -21,7 +23,7 @@ def commands() -> Iterator[tuple[str, Any]]:
     """Every command with its words: `search`, `config init`."""
     group = get_group(root_app)
     assert isinstance(group, VerbGroup)
-    for verb in VERBS:
+    for verb in ALL_VERBS:
         command = group.get_command(None, verb)
         inner = getattr(command, "commands", None)
         if inner is None:
@@ -41,6 +43,17 @@ def test_the_first_page_shows_the_twelve_verbs(capsys: pytest.CaptureFixture[str
     for verb, (_, summary) in VERBS.items():
         assert f"  {verb} " in page
         assert summary[:40] in page
+    assert f"Also: {', '.join(MORE_VERBS)}." in " ".join(page.split())
+
+
+def test_both_readers_of_arguments_know_the_groups() -> None:
+    assert set(GROUPS) == set(GROUP_NAMES)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_alone_shows_its_page(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([group]) == 0
+    assert f"Usage: knowledge {group}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [words for words, _ in commands()])
@@ -54,7 +67,7 @@ def test_every_verb_has_a_page(words: str, capsys: pytest.CaptureFixture[str]) -
         assert option in page
 
 
-@pytest.mark.parametrize("words", [words for words, _ in commands() if words != "config init"])
+@pytest.mark.parametrize("words", [words for words, _ in commands() if words not in WITHOUT_BASE])
 def test_every_verb_reads_config_and_those_that_answer_give_json(words: str) -> None:
     written = options(dict(commands())[words])
     assert "--config" in written

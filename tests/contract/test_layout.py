@@ -87,7 +87,7 @@ def test_import_contracts() -> None:
 
 def test_the_wheel_carries_the_schema() -> None:
     """Hatchling takes every file of a listed package that .gitignore does not name."""
-    assert (ROOT / "store" / "schema.sql").is_file()
+    assert all((ROOT / "store" / name).is_file() for name in ("schema.sql", "vectors.sql"))
     assert not any(
         line.strip().endswith(".sql") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     )

@@ -8,10 +8,11 @@ import aiosqlite
 import pytest
 
 from domain.errors import FormatError
-from store import driver, format_gate
+from store import driver, format_gate, vector_schema
 from store.connection import run_on_connection
 from store.format_gate import CORE_OBJECTS, DROP_ORDER, FORMAT_VERSION, SCHEMA_FINGERPRINT
 from store.state_schema import STEPS
+from store.vector_schema import VECTOR_FINGERPRINT, VECTOR_OBJECTS
 
 # of every step that was ever released, in order; a new step adds a line, an old line never changes
 STEP_DIGESTS = ("e1f397c453a78d1c277c4b5207508f0d45174669105a048c0fb772de68d70781",)
@@ -84,8 +85,50 @@ def test_a_missing_object_is_refused_by_name(connection: driver.Connection, name
     connection.close()
 
 
+def test_the_vector_tables_are_those_of_the_format_version(connection: driver.Connection) -> None:
+    """S0-04: they come whole, and the core objects stay as they are."""
+    vector_schema.create_vector_schema(connection)
+    assert names_of(connection) == {*CORE_OBJECTS, *VECTOR_OBJECTS}
+    objects = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
+    found = vector_schema.vector_fingerprint(vector_schema.vector_objects(objects))
+    assert found == VECTOR_FINGERPRINT, (
+        "vectors.sql has changed: give FORMAT_VERSION a new number, then VECTOR_FINGERPRINT this value"
+    )
+    assert format_gate.fingerprint(connection) == SCHEMA_FINGERPRINT
+    format_gate.check(connection, Path("x"), base_id="b")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("vector_identities", "'retired'))", "'retired', 'other'))"),
+        ("vector_identities_by_state", " WHERE state <> 'retired'", ""),
+        ("embeddings", "CHECK (parts >= 1)", ""),
+        ("embeddings_by_text", "(identity, sent_hash)", "(sent_hash, identity)"),
+        ("embeddings_from_parts", "parts > 1", "parts > 2"),
+        ("vector_links", "REFERENCES chunks (id)", ""),
+        ("vector_links_by_embedding", "(embedding)", "(embedding, chunk)"),
+        ("vector_blocks", "CHECK (count >= 1)", ""),
+        ("documents_pending", "(chunk_count)", "(id)"),
+    ],
+)
+def test_a_changed_vector_object_without_a_new_version_is_refused_by_name(
+    connection: driver.Connection, name: str, old: str, new: str
+) -> None:
+    for statement in vector_schema.vector_statements():
+        head = next(line for line in statement.splitlines() if line.startswith("CREATE"))
+        is_meant = name in head.split(" ON ")[0].split()
+        assert not is_meant or old in statement
+        connection.execute(statement.replace(old, new, 1) if is_meant else statement)
+    with pytest.raises(FormatError, match=f"changed {name}$"):
+        format_gate.check(connection, Path("x"), base_id="b")
+    connection.close()
+
+
 def test_dropping_leaves_nothing_in_the_order_given(connection: driver.Connection) -> None:
     assert {name for _, name in DROP_ORDER} == set(CORE_OBJECTS) - {"chunks_by_document"}
+    vector_schema.create_vector_schema(connection)
     format_gate.drop_schema(connection)
     assert format_gate.is_blank(connection)
     connection.close()

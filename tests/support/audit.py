@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.audit_vectors import VectorOf, audit_vectors
+
 try:
     from pysqlite3 import dbapi2 as engine
 except ImportError:
@@ -34,11 +36,14 @@ class Chunk(NamedTuple):
     in_tri: int
 
 
-def audit(path: Path, *, deep: bool = True) -> list[str]:
-    """What is wrong with a store, in words; [] for a sound one. Opens it for writing, since FTS5's check is a write."""
+def audit(path: Path, *, deep: bool = True, vector_of: VectorOf | None = None) -> list[str]:
+    """What is wrong with a store, in words; [] for a sound one. Opens it for writing, since FTS5's check is a write.
+
+    `vector_of` says what the vector of a text must be, so that one on a wrong chunk is seen (P6).
+    """
     connection = engine.connect(str(path), isolation_level=None)
     try:
-        return _audit(connection, deep)
+        return _audit(connection, deep) + audit_vectors(connection, vector_of)
     except (engine.Error, TypeError, ValueError) as error:
         return [f"unreadable: {error}"]
     finally:

@@ -1,12 +1,13 @@
-"""The small corpus of real documents, where a checkout has it beside itself; tests that need it are skipped
-elsewhere."""
+"""Real documents, where a checkout has them beside itself; tests that need them are skipped elsewhere."""
 
 import tarfile
 from pathlib import Path
 
 import pytest
 
-_ARCHIVE = Path(__file__).parents[3] / "shared" / "corpora" / "docs-2k.tar.xz"
+_SHARED = Path(__file__).parents[3] / "shared"
+_ARCHIVE = _SHARED / "corpora" / "docs-2k.tar.xz"
+_CRANFIELD = _SHARED / "collections" / "cranfield"
 
 
 def unpack_docs_2k(into: Path) -> list[Path]:
@@ -16,6 +17,13 @@ def unpack_docs_2k(into: Path) -> list[Path]:
     with tarfile.open(_ARCHIVE) as archive:
         archive.extractall(into, filter="data")
     return sorted(into.rglob("*.md"))
+
+
+def cranfield() -> Path:
+    """The test collection: documents.jsonl, queries.tsv and qrels.tsv are in it."""
+    if not _CRANFIELD.is_dir():
+        pytest.skip("the collection cranfield does not lie beside this checkout")
+    return _CRANFIELD
 
 
 def read_text(path: Path) -> str:

@@ -140,6 +140,93 @@ def generation_taken_back(connection: Any) -> None:
     connection.execute("UPDATE meta SET value = '0' WHERE key = 'generation'")
 
 
+def lost_link(connection: Any) -> None:
+    connection.execute("DELETE FROM vector_links WHERE chunk = 1")
+
+
+def link_to_no_chunk(connection: Any) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("UPDATE vector_links SET chunk = 9001 WHERE chunk = 1")
+
+
+def link_to_no_vector(connection: Any) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("UPDATE vector_links SET embedding = 9001 WHERE chunk = 1")
+
+
+def swapped_links(connection: Any) -> None:
+    first, second = (
+        connection.execute("SELECT embedding FROM vector_links WHERE chunk = ?", (chunk,)).fetchone()[0]
+        for chunk in (1, 2)
+    )
+    connection.execute("UPDATE vector_links SET embedding = ? WHERE chunk = 1", (second,))
+    connection.execute("UPDATE vector_links SET embedding = ? WHERE chunk = 2", (first,))
+
+
+def lost_embedding(connection: Any) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("DELETE FROM embeddings WHERE id = 1")
+
+
+def not_a_number(connection: Any) -> None:
+    (vector,) = connection.execute("SELECT vector FROM embeddings WHERE id = 1").fetchone()
+    connection.execute("UPDATE embeddings SET vector = ? WHERE id = 1", (bytes.fromhex("0000c07f") + vector[4:],))
+
+
+def cut_vector(connection: Any) -> None:
+    connection.execute("UPDATE embeddings SET vector = CAST(substr(vector, 1, 40) AS BLOB) WHERE id = 2")
+
+
+def zero_vector(connection: Any) -> None:
+    connection.execute("UPDATE embeddings SET vector = zeroblob(length(vector)) WHERE id = 1")
+
+
+def swapped_vectors(connection: Any) -> None:
+    """Only the signs tell: each vector is sound, each link right."""
+    first, second = (
+        connection.execute("SELECT vector FROM embeddings WHERE id = ?", (number,)).fetchone()[0] for number in (1, 2)
+    )
+    connection.execute("UPDATE embeddings SET vector = ? WHERE id = 1", (second,))
+    connection.execute("UPDATE embeddings SET vector = ? WHERE id = 2", (first,))
+
+
+def lost_block(connection: Any) -> None:
+    connection.execute("DELETE FROM vector_blocks")
+
+
+def turned_bit(connection: Any) -> None:
+    (bits,) = connection.execute("SELECT bits FROM vector_blocks LIMIT 1").fetchone()
+    connection.execute("UPDATE vector_blocks SET bits = ?", (bytes([bits[0] ^ 1]) + bits[1:],))
+
+
+def cut_block(connection: Any) -> None:
+    connection.execute("UPDATE vector_blocks SET bits = CAST(substr(bits, 1, length(bits) - 3) AS BLOB)")
+
+
+def repeated_in_block(connection: Any) -> None:
+    (ids,) = connection.execute("SELECT embedding_ids FROM vector_blocks LIMIT 1").fetchone()
+    connection.execute("UPDATE vector_blocks SET embedding_ids = ?", (ids[:8] + ids[:-8],))
+
+
+def repeated_block(connection: Any) -> None:
+    connection.execute(
+        "INSERT INTO vector_blocks (identity, count, embedding_ids, bits)"
+        " SELECT identity, count, embedding_ids, bits FROM vector_blocks"
+    )
+
+
+def claimed_pending(connection: Any) -> None:
+    connection.execute("UPDATE documents SET vector_state = 'pending' WHERE id = 1")
+
+
+def claimed_nothing(connection: Any) -> None:
+    connection.execute("UPDATE documents SET vector_state = 'none' WHERE id = 1")
+
+
+def claimed_ready(connection: Any) -> None:
+    connection.execute("DELETE FROM vector_links WHERE chunk IN (SELECT id FROM chunks WHERE document = 1)")
+
+
 # what `rebuild` mends: full text (and the marks of its trigram table) is made again from the chunks
 OF_FULL_TEXT: tuple[Drift, ...] = (
     missing_full_text_row,
@@ -167,6 +254,26 @@ OF_CONTENT: tuple[Drift, ...] = (
     skipped_document,
     lost_identity,
     generation_taken_back,
+)
+# of a store with vectors (tests.support.vector_stores); rebuild makes the vector tables agree again
+OF_VECTORS: tuple[Drift, ...] = (
+    lost_link,
+    link_to_no_chunk,
+    link_to_no_vector,
+    swapped_links,
+    lost_embedding,
+    not_a_number,
+    cut_vector,
+    zero_vector,
+    swapped_vectors,
+    lost_block,
+    turned_bit,
+    cut_block,
+    repeated_in_block,
+    repeated_block,
+    claimed_pending,
+    claimed_nothing,
+    claimed_ready,
 )
 # seen only when documents are put together again
 ONLY_DEEP: tuple[Drift, ...] = (changed_tail, changed_lead)

@@ -81,21 +81,22 @@ BAD_JOBS: dict[str, bytes] = {
 
 def check(**changes: object) -> bytes:
     fields: dict[str, object] = {
-        "version": 1,
+        "version": 2,
         "base_id": "base",
         "generation": 1,
         "run": 1,
         "attempt": 1,
         "number": 1,
         "root": "docs",
+        "kind": "check",
         "files": [["docs/a.md", b""]],
     }
     return encode(list((fields | changes).values()))
 
 
 BAD_CHECKS: dict[str, bytes] = {
-    "old version": check(version=0),
-    "new version": check(version=2),
+    "old version": check(version=1),
+    "new version": check(version=3),
     "version a string": check(version="1"),
     "base a number": check(base_id=1),
     "generation negative": check(generation=-1),
@@ -103,13 +104,15 @@ BAD_CHECKS: dict[str, bytes] = {
     "run a string": check(run="1"),
     "number nil": check(number=None),
     "root a list": check(root=["docs"]),
+    "an unknown kind": check(kind="other"),
+    "a kind that is a number": check(kind=1),
     "files a map": check(files={}),
     "files of strings": check(files=["docs/a.md"]),
     "a file of three": check(files=[["docs/a.md", b"", b""]]),
     "a key of bytes": check(files=[[b"docs/a.md", b""]]),
     "a hash of text": check(files=[["docs/a.md", "not bytes"]]),
     "a field more": check(more=1),
-    "a field less": encode([1, "base", 1, 1, 1, 1, "docs"]),
+    "a field less": encode([2, "base", 1, 1, 1, 1, "docs", "check"]),
     "a map": encode({"version": 1, "base_id": "base"}),
 }
 
@@ -136,7 +139,7 @@ STALE_CHECKS: dict[str, bytes] = {
 
 def write(**changes: object) -> bytes:
     fields: dict[str, object] = {
-        "version": 1,
+        "version": 2,
         "base_id": "base",
         "generation": 1,
         "run": 1,
@@ -148,7 +151,7 @@ def write(**changes: object) -> bytes:
 
 
 BAD_WRITES: dict[str, bytes] = {
-    "old version": write(version=0),
+    "old version": write(version=1),
     "name with a slash": write(name="../state.db"),
     "name of dots": write(name=".."),
     "hidden name": write(name=".gitignore"),

@@ -27,6 +27,7 @@ class FakeQueue(PageQueue):
         self.sent: list[str] = []
         self.arrived = asyncio.Event()
         self.most = 0
+        self.cause = ""  # why the workers wait, as they say
 
     async def enqueue_check(self, job_id: str, payload: bytes) -> None:
         await asyncio.sleep(0)
@@ -45,6 +46,9 @@ class FakeQueue(PageQueue):
 
     async def waiting(self) -> int:
         return len(self.jobs)
+
+    async def hold_up(self) -> str:
+        return self.cause
 
     async def begin(self) -> tuple[str, Page]:
         """The next job that nobody has begun."""
@@ -82,10 +86,11 @@ class FakeState:
 class Dispatching:
     """A dispatcher over a fake queue with workers, and the files that were counted."""
 
-    def __init__(self, *, window_pages: int = 32) -> None:
+    def __init__(self, *, window_pages: int = 32, hold_up: Callable[[str], None] = lambda cause: None) -> None:
         self.queue = FakeQueue()
         self.state = FakeState()
-        self.dispatcher = Dispatcher(self.queue, NAMES, RUN, cast(StateStore, self.state), window_pages=window_pages)
+        state = cast(StateStore, self.state)
+        self.dispatcher = Dispatcher(self.queue, NAMES, RUN, state, window_pages=window_pages, hold_up=hold_up)
         self.counted: list[str] = []
         self.deaths = 0
 

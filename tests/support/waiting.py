@@ -21,3 +21,12 @@ async def eventually_in_loop(condition: Callable[[], Awaitable[bool]]) -> None:
     while not await condition():
         assert time.monotonic() < latest, "it never came"
         await asyncio.sleep(0.01)
+
+
+async def eventually_true(condition: Callable[[], bool]) -> None:
+    """`eventually`, while the loop goes on."""
+
+    async def asked() -> bool:
+        return condition()
+
+    await eventually_in_loop(asked)

@@ -5,11 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from app.config import Loaded, load, load_with_sources, locate, process_environ, read, require_enabled
+from app.config import (
+    Loaded,
+    embeddings_key,
+    load,
+    load_with_sources,
+    locate,
+    process_environ,
+    read,
+    require_enabled,
+    secret,
+)
 from app.config_origins import FromDefault, FromFile, FromVariable
 from app.discovery import Located
 from domain.errors import ConfigurationError, DisabledError
-from domain.settings import QueueSettings, RootSettings, Settings
+from domain.settings import EmbeddingsSettings, QueueSettings, RootSettings, Settings
 
 BLOCK = "knowledge:\n  enabled: true\n"
 
@@ -130,10 +140,78 @@ knowledge:
   server: {host: 127.0.0.1, port: 8765, read_token_env: "", operate_token_env: "", allowed_hosts: []}
 """
     found = loaded(folder, text)
-    assert found.later_features == ("embeddings", "schedules", "mcp", "server")
-    assert "this version searches words only" in found.later_note()
-    assert "schedules, mcp, server" in found.later_note()
+    assert found.later_features == ("schedules", "mcp", "server")
+    assert found.later_note() == "schedules, mcp, server: configured, but without effect in this version"
     assert loaded(folder, BLOCK).later_note() == ""
+
+
+def test_every_key_of_the_vector_tier_reaches_the_settings(folder: Path) -> None:
+    """S1-10, S1-21."""
+    text = """\
+knowledge:
+  embeddings:
+    provider: openai
+    base_url: https://embeddings.example.org/v1
+    model: multilingual-e5-small
+    api_key_env: MY_KEY
+    timeout: 5s
+    batch: 32
+    max_batch_bytes: 256KiB
+    concurrency: 8
+    requests_per_minute: 600
+    outage_limit: 1m30s
+    commit: words_first
+    query_prefix: "query: "
+    document_prefix: "passage: "
+    insecure_hosts: [embedder]
+    min_similarity: 0
+"""
+    assert loaded(folder, text).settings.embeddings == EmbeddingsSettings(
+        provider="openai",
+        base_url="https://embeddings.example.org/v1",
+        model="multilingual-e5-small",
+        api_key_env="MY_KEY",
+        timeout_s=5.0,
+        batch=32,
+        max_batch_bytes=256 * 1024,
+        concurrency=8,
+        requests_per_minute=600,
+        outage_limit_s=90.0,
+        commit="words_first",
+        query_prefix="query: ",
+        document_prefix="passage: ",
+        insecure_hosts=("embedder",),
+        min_similarity=0.0,
+    )
+
+
+def test_presence_of_the_block_is_the_switch_and_defaults_are_those_of_the_settings(folder: Path) -> None:
+    """S1-10, S1-27."""
+    assert loaded(folder, BLOCK).settings.embeddings is None
+    assert loaded(folder, BLOCK + "  embeddings:\n").settings.embeddings is None
+    server = loaded(folder, BLOCK + "  embeddings: {base_url: 'http://localhost/v1', model: m}\n").settings
+    assert server.embeddings == EmbeddingsSettings(base_url="http://localhost/v1", model="m")
+    local = loaded(folder, BLOCK + "  embeddings: {provider: local}\n").settings
+    assert local.embeddings == EmbeddingsSettings(provider="local", model="wordllama-l2-supercat-256")
+
+
+def test_a_key_is_read_from_its_variable_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P19: a message names the variable, never what it holds."""
+    settings = EmbeddingsSettings(base_url="https://h/v1", model="m", api_key_env="MY_KEY")
+    monkeypatch.delenv("MY_KEY", raising=False)
+    assert secret("MY_KEY") is None
+    assert embeddings_key(EmbeddingsSettings(provider="local")) is None
+    for text in ("", "  \n"):
+        monkeypatch.setenv("MY_KEY", text)
+        with pytest.raises(ConfigurationError, match="the variable MY_KEY is not set"):
+            embeddings_key(settings)
+    monkeypatch.setenv("MY_KEY", "hunter2\n")
+    assert (secret("MY_KEY"), embeddings_key(settings)) == ("hunter2\n", "hunter2")
+    for text in ("hunter2\nX-Other: 1", "hunter2\x1b", "hünter2"):
+        monkeypatch.setenv("MY_KEY", text)
+        with pytest.raises(ConfigurationError) as caught:
+            embeddings_key(settings)
+        assert "unter2" not in caught.value.message + caught.value.hint
 
 
 def test_relative_paths_start_at_the_file_and_home_is_opened(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from app.config import load_with_sources, locate
 from domain.errors import ConfigurationError
-from domain.settings import Settings
+from domain.settings import EmbeddingsSettings, Settings
 
 
 def settings(folder: Path, environ: Mapping[str, str]) -> Settings:
@@ -116,11 +116,45 @@ def test_a_list_of_words(tmp_path: Path) -> None:
     environ = {
         "KNOWLEDGE_EMBEDDINGS__BASE_URL": "http://embedder/v1",
         "KNOWLEDGE_EMBEDDINGS__INSECURE_HOSTS": "other, embedder",
+        "KNOWLEDGE_EMBEDDINGS__MODEL": "m",
     }
     found = load_with_sources(locate(tmp_path, config=None, environ=environ), environ, cwd=tmp_path)
     assert found.block is not None
     assert found.block.embeddings is not None
     assert found.block.embeddings.insecure_hosts == ("other", "embedder")
+
+
+def test_variables_alone_switch_the_vector_tier_on(tmp_path: Path) -> None:
+    """S1-10, S1-21: every key of the block is a variable too."""
+    embeddings = settings(
+        tmp_path,
+        {
+            "KNOWLEDGE_EMBEDDINGS__MODEL": "nomic-embed-text",
+            "KNOWLEDGE_EMBEDDINGS__BASE_URL": "http://127.0.0.1:11434/v1",
+            "KNOWLEDGE_EMBEDDINGS__MIN_SIMILARITY": "0.3",
+            "KNOWLEDGE_EMBEDDINGS__MAX_BATCH_BYTES": "64KiB",
+            "KNOWLEDGE_EMBEDDINGS__OUTAGE_LIMIT": "90",
+            "KNOWLEDGE_EMBEDDINGS__CONCURRENCY": "2",
+        },
+    ).embeddings
+    assert embeddings == EmbeddingsSettings(
+        model="nomic-embed-text",
+        base_url="http://127.0.0.1:11434/v1",
+        min_similarity=0.3,
+        max_batch_bytes=64 * 1024,
+        outage_limit_s=90.0,
+        concurrency=2,
+    )
+    assert settings(tmp_path, {"KNOWLEDGE_EMBEDDINGS__PROVIDER": "local"}).embeddings == EmbeddingsSettings(
+        provider="local", model="wordllama-l2-supercat-256"
+    )
+    assert settings(tmp_path, {"KNOWLEDGE_TOP_K": "3"}).embeddings is None
+
+
+@pytest.mark.parametrize("text", ["high", "", "nan", "inf", "1.01"])
+def test_a_similarity_that_is_none_is_told_by_its_variable(tmp_path: Path, text: str) -> None:
+    environ = {"KNOWLEDGE_EMBEDDINGS__PROVIDER": "local", "KNOWLEDGE_EMBEDDINGS__MIN_SIMILARITY": text}
+    assert refusal(tmp_path, environ).message.startswith("KNOWLEDGE_EMBEDDINGS__MIN_SIMILARITY: must be")
 
 
 def test_a_variable_replaces_the_file_s_value_and_its_block_stays(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_show_tells_every_value_and_where_it_came_from_without_secrets(tmp_path:
     path = tmp_path / "knowledge.yaml"
     path.write_text(
         "knowledge:\n  paths:\n    - path: docs\n      name: d\n  queue: {url: 'redis://u:hunter2@h'}\n"
-        "  embeddings: {base_url: 'https://e/v1', api_key_env: MY_KEY}\n"
+        "  embeddings: {base_url: 'https://e/v1', model: m, api_key_env: MY_KEY}\n"
         "  schedules: [{name: n, cron: '0 3 * * *'}]\n",
         "utf-8",
     )
@@ -87,10 +87,53 @@ def test_show_tells_every_value_and_where_it_came_from_without_secrets(tmp_path:
     assert rows["paths[0].name"] == ("d", f"{path}:4")
     assert rows["queue.url"] == ("redis://u:***@h", f"{path}:5")
     assert rows["queue.workers"] == (0, "default")
-    assert rows["embeddings.api_key_env"] == ("*** (set)", f"{path}:6")
+    assert rows["embeddings.api_key_env"] == ("MY_KEY (set)", f"{path}:6")
     assert rows["schedules"] == (["n: index at 0 3 * * *"], f"{path}:7")
     assert "mcp.profile" not in rows
     assert "hunter" not in str(rows)
+
+
+@pytest.mark.parametrize(("key", "words"), [(None, "not set"), ("", "not set"), ("hunter2", "set")])
+def test_show_names_the_variable_of_a_key_and_never_what_it_holds(tmp_path: Path, key: str | None, words: str) -> None:
+    path = tmp_path / "knowledge.yaml"
+    path.write_text(
+        "knowledge:\n  embeddings: {base_url: 'https://e/v1', model: m, api_key_env: MY_KEY, outage_limit: 1m}\n",
+        "utf-8",
+    )
+    environ = {} if key is None else {"MY_KEY": key}
+    loaded = read(locate(tmp_path, config=None, environ=environ), environ, cwd=tmp_path)
+    rows = {row.key: row.value for row in effective_values(loaded, environ)}
+    assert rows["embeddings.api_key_env"] == f"MY_KEY ({words})"
+    assert rows["embeddings.model"] == "m"
+    assert (rows["embeddings.outage_limit"], rows["embeddings.max_batch_bytes"]) == ("1m", "1MiB")
+    assert "hunter2" not in str(rows)
+
+
+def test_show_names_the_local_model(tmp_path: Path) -> None:
+    environ = {"KNOWLEDGE_EMBEDDINGS__PROVIDER": "local"}
+    loaded = read(locate(tmp_path, config=None, environ=environ), environ, cwd=tmp_path)
+    rows = {row.key: (row.value, str(row.origin)) for row in effective_values(loaded, environ)}
+    assert rows["embeddings.model"] == ("wordllama-l2-supercat-256", "default")
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (
+            "{base_url: 'https://e.example.org/v1', model: m}",
+            "every text is sent to https://e.example.org/v1 (model m, without a key)",
+        ),
+        ("{base_url: 'https://e/v1', model: m, api_key_env: MY_KEY}", "with the key in the variable MY_KEY"),
+        ("{provider: local}", "model wordllama-l2-supercat-256, inside this program; no text leaves this machine"),
+    ],
+)
+def test_check_says_what_is_sent_where(tmp_path: Path, block: str, words: str) -> None:
+    path = tmp_path / "knowledge.yaml"
+    path.write_text(f"knowledge:\n  embeddings: {block}\n", "utf-8")
+    environ = {"MY_KEY": "hunter2"}
+    checked = check(locate(tmp_path, config=path, environ=environ), environ, cwd=tmp_path)
+    assert words in "; ".join(checked.notes)
+    assert "hunter2" not in "; ".join(checked.notes)
 
 
 def test_show_without_anything(tmp_path: Path) -> None:

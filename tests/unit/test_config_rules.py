@@ -9,6 +9,7 @@ from app.config import Loaded, load_with_sources, locate
 from domain.errors import ConfigurationError
 
 BLOCK = "knowledge:\n  enabled: true\n"
+SERVER = "base_url: 'http://127.0.0.1:1/v1', model: m"
 
 
 @pytest.fixture
@@ -86,15 +87,48 @@ def refusal(folder: Path, text: str, environ: Mapping[str, str] | None = None) -
         ("  queue: {workers: -1}", "queue.workers", "at least 0"),
         ('  queue: {url: "redis://\\n"}', "queue.url", "control characters"),
         ("  queue: 3", "queue", "must be a mapping"),
-        ("  embeddings: {timeout: -5s}", "embeddings.timeout", "must not be negative"),
-        ("  embeddings: {timeout: -5}", "embeddings.timeout", "must not be negative"),
-        ("  embeddings: {timeout: 0}", "embeddings.timeout", "more than nothing"),
-        ("  embeddings: {timeout: soon}", "embeddings.timeout", "a duration such as"),
+        (f"  embeddings: {{{SERVER}, timeout: -5s}}", "embeddings.timeout", "must not be negative"),
+        (f"  embeddings: {{{SERVER}, timeout: -5}}", "embeddings.timeout", "must not be negative"),
+        (f"  embeddings: {{{SERVER}, timeout: 0}}", "embeddings.timeout", "more than nothing"),
+        (f"  embeddings: {{{SERVER}, timeout: soon}}", "embeddings.timeout", "a duration such as"),
         ("  embeddings: {provider: x}", "embeddings.provider", "must be one of openai, local"),
-        ("  embeddings: {base_url: 'ftp://h'}", "embeddings.base_url", "http or https"),
-        ("  embeddings: {base_url: 'http://h:port'}", "embeddings.base_url", "http or https"),
-        ("  embeddings: {base_url: 'http://10.0.0.1/v1'}", "embeddings.base_url", "must be https"),
-        ("  embeddings: {base_url: 'http://localhost.evil/v1'}", "embeddings.base_url", "must be https"),
+        ("  embeddings: {model: m, base_url: 'ftp://h'}", "embeddings.base_url", "http or https"),
+        ("  embeddings: {model: m, base_url: 'http://h:port'}", "embeddings.base_url", "http or https"),
+        ("  embeddings: {model: m, base_url: 'http://10.0.0.1/v1'}", "embeddings.base_url", "must be https"),
+        ("  embeddings: {model: m, base_url: 'http://localhost.evil/v1'}", "embeddings.base_url", "must be https"),
+        (f"  embeddings: {{{SERVER}, timeout: 2h}}", "embeddings.timeout", "at most 1 h"),
+        (f"  embeddings: {{{SERVER}, outage_limit: -1s}}", "embeddings.outage_limit", "must not be negative"),
+        (f"  embeddings: {{{SERVER}, outage_limit: 8d}}", "embeddings.outage_limit", "at most 168 h"),
+        (f"  embeddings: {{{SERVER}, batch: 0}}", "embeddings.batch", "at least 1"),
+        (f"  embeddings: {{{SERVER}, batch: 65}}", "embeddings.batch", "at most 64"),
+        (f"  embeddings: {{{SERVER}, concurrency: 0}}", "embeddings.concurrency", "at least 1"),
+        (f"  embeddings: {{{SERVER}, requests_per_minute: -1}}", "embeddings.requests_per_minute", "at least 0"),
+        (f"  embeddings: {{{SERVER}, max_batch_bytes: 1023}}", "embeddings.max_batch_bytes", "at least 1,024 bytes"),
+        (f"  embeddings: {{{SERVER}, max_batch_bytes: 1GiB}}", "embeddings.max_batch_bytes", "at most 67,108,864"),
+        (f"  embeddings: {{{SERVER}, min_similarity: 1.5}}", "embeddings.min_similarity", "of at most 1.0"),
+        (f"  embeddings: {{{SERVER}, min_similarity: -2}}", "embeddings.min_similarity", "of at least -1.0"),
+        (f"  embeddings: {{{SERVER}, min_similarity: .nan}}", "embeddings.min_similarity", "must be"),
+        (
+            f"  embeddings: {{{SERVER}, min_similarity: high}}",
+            "embeddings.min_similarity",
+            "must be a number, not text",
+        ),
+        (f"  embeddings: {{{SERVER}, commit: later}}", "embeddings.commit", "must be one of together, words_first"),
+        (f'  embeddings: {{{SERVER}, query_prefix: "a\\0b"}}', "embeddings.query_prefix", "control characters"),
+        (f'  embeddings: {{{SERVER}, document_prefix: "\\e[2J"}}', "embeddings.document_prefix", "control characters"),
+        (f"  embeddings: {{{SERVER}, insecure_hosts: ['*']}}", "embeddings.insecure_hosts[0]", "exact name"),
+        (f"  embeddings: {{{SERVER}, insecure_hosts: ['http://h']}}", "embeddings.insecure_hosts[0]", "exact name"),
+        (f"  embeddings: {{{SERVER}, insecure_hosts: ['']}}", "embeddings.insecure_hosts[0]", "exact name"),
+        ("  embeddings: {model: m}", "embeddings.base_url", "needs the server's address"),
+        ("  embeddings: {base_url: 'http://127.0.0.1:1/v1'}", "embeddings.model", "needs the model's name"),
+        ("  embeddings: {base_url: 'http://127.0.0.1:1/v1', model: ' '}", "embeddings.model", "needs the model's name"),
+        ("  embeddings: {provider: local, base_url: 'http://127.0.0.1:1/v1'}", "embeddings.base_url", "provider local"),
+        ("  embeddings: {provider: local, api_key_env: MY_KEY}", "embeddings.api_key_env", "provider local"),
+        ("  embeddings: {provider: local, model: other}", "embeddings.model", "empty or wordllama-l2-supercat-256"),
+        ("  embeddings: {model: m, base_url: ' http://127.0.0.1/v1'}", "embeddings.base_url", "a space"),
+        ("  embeddings: {model: m, base_url: 'http://127.1/v1'}", "embeddings.base_url", "in full"),
+        ("  embeddings: {model: m, base_url: 'https://169.254.169.254/v1'}", "embeddings.base_url", "link-local"),
+        ("  embeddings: {model: m, base_url: 'http://[::ffff:127.0.0.1]/v1'}", "embeddings.base_url", "must be https"),
         ("  schedules: [{name: a}]", "schedules[0].cron", "the key cron is missing"),
         ("  schedules: [{name: a, cron: '* *'}]", "schedules[0].cron", "five fields"),
         ("  schedules: [{name: a, cron: '0 3 * * *', window: '1-5'}]", "schedules[0].window", "two times"),
@@ -135,7 +169,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(folder: Path, text: str, lin
 
 
 def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
-    error = refusal(folder, "knowledge:\n  top_q: 1\n  top_k: 0\n  embeddings: {timeout: -1s}\n")
+    error = refusal(folder, "knowledge:\n  top_q: 1\n  top_k: 0\n  embeddings: {provider: local, timeout: -1s}\n")
     assert [line.split(": ")[0].rpartition(":")[2] for line in error.message.splitlines()] == ["2", "3", "4"]
 
 
@@ -171,9 +205,9 @@ def test_a_pasted_secret_is_refused_and_not_echoed(folder: Path, secret: str, ke
 
 @pytest.mark.parametrize("name", ["RAG_EMBED_KEY", "OPENAI_API_KEY", "key", "_K1", "AZURE_OPENAI_API_KEY_2024_EAST_US"])
 def test_names_of_variables_are_no_secrets(folder: Path, name: str) -> None:
-    found = loaded(folder, f"knowledge:\n  embeddings: {{api_key_env: {name}}}\n")
+    found = loaded(folder, f"knowledge:\n  embeddings: {{{SERVER}, api_key_env: {name}}}\n")
     assert found.notes == (f"embeddings.api_key_env: the variable {name} is not set",)
-    assert loaded(folder, f"knowledge:\n  embeddings: {{api_key_env: {name}}}\n", {name: "x"}).notes == ()
+    assert loaded(folder, f"knowledge:\n  embeddings: {{{SERVER}, api_key_env: {name}}}\n", {name: "x"}).notes == ()
 
 
 def test_credentials_in_an_address_are_refused_and_not_echoed(folder: Path) -> None:
@@ -187,12 +221,9 @@ def test_credentials_in_an_address_are_refused_and_not_echoed(folder: Path) -> N
     ["http://127.0.0.1:1234/v1", "http://localhost/v1", "http://[::1]:80/v1", "https://example.org/v1"],
 )
 def test_addresses_that_are_fine(folder: Path, address: str) -> None:
-    assert loaded(folder, f"knowledge:\n  embeddings: {{base_url: '{address}'}}\n").later_features == ("embeddings",)
-
-
-def test_http_is_permitted_to_a_named_host(folder: Path) -> None:
-    text = "knowledge:\n  embeddings: {base_url: 'http://embedder:80/v1', insecure_hosts: [embedder]}\n"
-    assert loaded(folder, text).later_features == ("embeddings",)
+    settings = loaded(folder, f"knowledge:\n  embeddings: {{model: m, base_url: '{address}'}}\n").settings
+    assert settings.embeddings is not None
+    assert settings.embeddings.base_url == address
 
 
 def test_two_schedules_of_one_name(folder: Path) -> None:

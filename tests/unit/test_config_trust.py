@@ -35,10 +35,10 @@ def obey(project: Path, environ: dict[str, str], text: str = "") -> Settings:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("embeddings: {base_url: 'https://example.org/v1'}", "example.org"),
-        ("embeddings: {base_url: 'https://127.0.0.1.example.org/v1'}", "example.org"),
-        ("embeddings: {api_key_env: AWS_SECRET}", "AWS_SECRET"),
-        ("embeddings: {insecure_hosts: [h]}", "insecure_hosts"),
+        ("embeddings: {model: m, base_url: 'https://example.org/v1'}", "example.org"),
+        ("embeddings: {model: m, base_url: 'https://127.0.0.1.example.org/v1'}", "example.org"),
+        ("embeddings: {model: m, base_url: 'http://127.0.0.1:1/v1', api_key_env: AWS_SECRET}", "AWS_SECRET"),
+        ("embeddings: {provider: local, insecure_hosts: [h]}", "insecure_hosts"),
         ("queue: {url: 'redis://user:hunter2@h'}", "queue.url"),
         ("queue: {url: 'unix:///run/x'}", "queue.url"),
         ("paths: [../outside]", "outside its own folder"),
@@ -70,7 +70,7 @@ def test_a_link_that_leads_outside_needs_trust(project: Path, environ: dict[str,
         "paths: [docs]",
         "paths: [.]",
         "embeddings: {base_url: 'http://127.0.0.1:1/v1', model: m}",
-        "embeddings: {base_url: 'http://localhost:1/v1'}",
+        "embeddings: {model: m, base_url: 'http://localhost:1/v1'}",
         "queue: {files_per_job: 3}",
         "top_k: 3",
     ],
@@ -90,6 +90,40 @@ def test_a_named_file_is_obeyed(project: Path, environ: dict[str, str]) -> None:
 def test_what_a_variable_sets_is_not_the_file_s(project: Path, environ: dict[str, str]) -> None:
     environ |= {"KNOWLEDGE_QUEUE__URL": "redis://mine", "KNOWLEDGE_PATHS": "../outside"}
     assert obey(project, environ, "knowledge:\n  queue: {url: 'redis://theirs'}\n").queue.url == "redis://mine"
+
+
+KEY_VARIABLES = {"KNOWLEDGE_EMBEDDINGS__API_KEY_ENV": "MY_KEY", "MY_KEY": "hunter2"}
+SERVER_VARIABLES = {"KNOWLEDGE_EMBEDDINGS__BASE_URL": "https://mine.example.org/v1"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "block", "words"),
+    [
+        (KEY_VARIABLES, "{model: m, base_url: 'https://theirs.example.org/v1'}", "sends texts to theirs.example.org"),
+        (KEY_VARIABLES, "{model: m, base_url: 'http://127.0.0.1:1/v1'}", "sends the key in MY_KEY to 127.0.0.1"),
+        (KEY_VARIABLES, "{model: m, base_url: 'http://embedder/v1', insecure_hosts: [embedder]}", "to embedder"),
+        (SERVER_VARIABLES, "{model: m, api_key_env: AWS_SECRET}", "reads the variable AWS_SECRET"),
+        (SERVER_VARIABLES, "{model: m, insecure_hosts: [mine.example.org]}", "unencrypted"),
+    ],
+)
+def test_no_key_goes_to_a_host_that_only_an_untrusted_file_names(
+    project: Path, environ: dict[str, str], variables: dict[str, str], block: str, words: str
+) -> None:
+    """S1-57, P19: file and variables together must not send anything that neither of them alone would."""
+    environ |= variables
+    with pytest.raises(UntrustedConfigurationError) as caught:
+        obey(project, environ, f"knowledge:\n  embeddings: {block}\n")
+    assert words in caught.value.message
+    assert "hunter2" not in caught.value.message + caught.value.hint
+
+
+def test_an_embedder_of_my_own_variables_needs_no_trust(project: Path, environ: dict[str, str]) -> None:
+    environ |= KEY_VARIABLES | SERVER_VARIABLES
+    settings = obey(project, environ, "knowledge:\n  embeddings: {model: m, base_url: 'http://127.0.0.1:1/v1'}\n")
+    assert settings.embeddings is not None
+    assert settings.embeddings.base_url == "https://mine.example.org/v1"
+    local = obey(project, {"XDG_STATE_HOME": "/nowhere"}, "knowledge:\n  embeddings: {provider: local}\n")
+    assert local.embeddings is not None
 
 
 def test_a_file_that_is_off_is_not_obeyed_anyway(project: Path, environ: dict[str, str]) -> None:

@@ -14,8 +14,17 @@ from store.fence import (
     decide_recheck,
     decide_remove,
     decide_skip,
+    decide_vectors,
 )
-from store.write_port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite
+from store.write_port import (
+    Applied,
+    DocumentWrite,
+    RecheckWrite,
+    RemoveWrite,
+    SkipWrite,
+    VectorLinks,
+    VectorsWrite,
+)
 
 STAT = FileStat(1, 1, 1, 1, 1)
 Write = DocumentWrite | RecheckWrite | RemoveWrite | SkipWrite
@@ -149,3 +158,14 @@ def test_what_a_job_answers() -> None:
     assert apply(remove(2, 1), NOTHING_STORED)[0].verdict == "unchanged"
     skipped = RemoveWrite("docs/a.md", 1, 2, skip(2, 1))
     assert apply(skipped, stored)[0].outcome is Outcome.SKIPPED
+
+
+def test_vectors_are_good_for_the_very_text_they_were_made_from() -> None:
+    """P5, P6: whichever run brings them; another content, another number of chunks or another identity is stale."""
+    write = VectorsWrite("docs/a.md", b"one", 3, VectorLinks(2, (b"x" * 16, b"y" * 16), True))
+    stored = Fence(1, 9, 9, 1, b"one", 2)
+    assert decide_vectors(write, stored, {2}) == Applied("docs/a.md", "applied", Outcome.EMBEDDED)
+    stale = Applied("docs/a.md", "stale", Outcome.UNCHANGED)
+    for other in (NOTHING_STORED, replace(stored, file_hash=b"two"), replace(stored, chunk_count=3)):
+        assert decide_vectors(write, other, {2}) == stale
+    assert decide_vectors(write, stored, {1, 3}) == stale

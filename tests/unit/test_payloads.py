@@ -28,7 +28,7 @@ from scheduler.queue.payloads import (
 from tests.support.payloads import BAD_CHECKS, BAD_JOBS, BAD_WRITES, NOT_PAYLOADS, job
 
 PAGE = Page(3, "docs", (FileCheck("docs/a.md", b"h" * 32), FileCheck("docs/\u00e9 #0.md")))
-WRITE = WritePayload(1, "base", 2, 1, 1, 3, "1-3-1.page")
+WRITE = WritePayload(2, "base", 2, 1, 1, 3, "1-3-1.page")
 
 
 def test_a_check_comes_back_as_it_went() -> None:

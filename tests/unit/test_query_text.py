@@ -53,6 +53,8 @@ def test_single_characters_stand_apart() -> None:
         ("it's", "it's", LiteralKind.WORD),
         ("it\u2019s,", "it\u2019s", LiteralKind.WORD),
         ("1042.", "1042", LiteralKind.WORD),
+        ("(i.e.", "i.e", LiteralKind.WORD),
+        ("e.g.,", "e.g", LiteralKind.WORD),
     ],
 )
 def test_pieces_with_punctuation_are_literals(piece: str, core: str, kind: LiteralKind) -> None:
@@ -93,6 +95,24 @@ def test_punctuation_alone_is_dropped_and_named() -> None:
         ("--", DropReason.PUNCTUATION),
     ]
     assert query.terms == ("real",)
+
+
+def test_words_that_only_ask_are_left_out_and_named() -> None:
+    query = parse_query("What is known of the lift of a thin wing?")
+    assert query.terms == ("known", "of", "the", "lift", "of", "thin", "wing")
+    assert [drop.term for drop in query.dropped if drop.reason is DropReason.QUESTION_WORD] == ["What", "is"]
+
+
+@pytest.mark.parametrize("word", ["-dash", "/slip", "flow/"])
+def test_a_word_with_a_stroke_at_one_end_is_an_identifier_but_not_among_many(word: str) -> None:
+    """Strokes beside words are punctuation for many writers; an option or a path is asked for in a few words."""
+    assert parse_query(f"set {word} here").literals[0].kind is LiteralKind.IDENTIFIER
+    assert parse_query(f"what is known of jets {word} near plates").literals[0].kind is LiteralKind.COMPOUND
+
+
+@pytest.mark.parametrize("word", ["--dry-run", "ERR-1042", "src/net", "/etc/passwd", "-9", "C++"])
+def test_other_identifiers_are_so_among_many_words_too(word: str) -> None:
+    assert parse_query(f"what is known of jets {word} near plates").literals[0].kind is LiteralKind.IDENTIFIER
 
 
 def test_text_without_blanks_is_searched_as_substrings() -> None:

@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.terms import MAX_TERMS, choose_terms
+from retrieval.terms import LEAST_OTHER_WORDS, MAX_TERMS, QUESTION_WORDS, choose_terms, without_question_words
 
 
 def test_few_terms_are_all_searched() -> None:
@@ -36,3 +37,41 @@ def test_every_term_is_searched_or_named(terms: list[str], wanted: int) -> None:
     assert len(choice.searched) <= MAX_TERMS
     if any(counts[term] for term in terms):
         assert choice.searched
+
+
+@pytest.mark.parametrize(
+    ("question", "left_out"),
+    [
+        ("what is the effect of pressure on plates in flow", "what is"),
+        ("What has been measured about jets near plates", "What has been"),
+        ("to what extent can readily available data be used", "what can be"),
+        ("has anyone solved the problem of heated plates", "has anyone"),
+        ("who pays the WHO for IT systems it has bought", "who it has"),
+        ("how do we know which plates buckle and how", "how do we which"),
+    ],
+)
+def test_a_question_is_asked_without_the_words_that_only_ask(question: str, left_out: str) -> None:
+    terms = question.split()
+    kept, dropped = without_question_words(terms)
+    assert list(dropped) == left_out.split()
+    assert list(kept) == [term for term in terms if term not in dropped]
+    assert len(kept) >= LEAST_OTHER_WORDS
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CAN bus and can bus", "where clause", "what is rust", "how to install it", "to be or not to be", "",
+        "the driver was loaded when it had been signed", "what can it do for us now", "HOW TO BEND A STEEL PLATE",
+    ],
+)  # fmt: skip
+def test_where_nothing_is_asked_or_little_else_is_said_every_word_is_meant(words: str) -> None:
+    assert without_question_words(words.split()) == (tuple(words.split()), ())
+
+
+@given(st.lists(st.sampled_from([*sorted(QUESTION_WORDS)[:5], "what", "What", "IT", "plate", "jet", "flow"])))
+def test_no_word_is_lost_unnamed(terms: list[str]) -> None:
+    kept, dropped = without_question_words(terms)
+    assert set(terms) == set(kept) | set(dropped)
+    assert list(kept) == terms or len(kept) >= LEAST_OTHER_WORDS
+    assert bool(dropped) is (list(kept) != terms)

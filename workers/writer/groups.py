@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from domain.files import FileFailure, Outcome, Reason
 from store.connection import RowRefusedError
 from store.state_port import FailureRecord, PageOutcome, RemovalCandidate
-from store.write_port import Applied, GroupResult, StoreWriter, WriteGroup
+from store.write_port import Applied, GroupResult, NewVector, StoreWriter, VectorLinks, WriteGroup
 from workers.checking import FinishedPage
 
 FIRST_GROUP_BYTES = 1_000_000  # text; about 80 ms of lock on the machine it was measured on
@@ -16,6 +16,7 @@ MOST_GROUP_BYTES = 1_500_000
 HOLD_TOO_LONG_S = 0.150  # R24: the lock's p99 stays under 250 ms
 HOLD_SHORT_S = 0.075
 MOST_GROUP_FILES = 4096
+VECTOR_BYTES = 512  # a vector for a stored chunk holds the lock about as long as so much text does
 
 
 def next_group_bytes(current: int, hold_s: float) -> int:
@@ -29,11 +30,11 @@ def next_group_bytes(current: int, hold_s: float) -> int:
 
 def group_length(waiting: Iterable[FinishedPage], group_bytes: int) -> int:
     """How many of the waiting pages, from the first on, make one group: the first in any case, then as many as fit
-    into `group_bytes` of text and 4,096 files; never one page twice."""
+    into `group_bytes` of text (or what takes as long) and 4,096 files; never one page twice."""
     taken: set[tuple[int, int]] = set()
     text_bytes = files = 0
     for page in waiting:
-        text_bytes += page.text_bytes
+        text_bytes += page.text_bytes + VECTOR_BYTES * sum(len(write.links.sent_hashes) for write in page.vectors)
         files += page.file_count
         is_over = text_bytes > group_bytes or files > MOST_GROUP_FILES
         if taken and (is_over or (page.run, page.number) in taken):
@@ -47,6 +48,7 @@ def group_of(pages: Sequence[FinishedPage]) -> WriteGroup:
         documents=[write for page in pages for write in page.documents],
         rechecks=[write for page in pages for write in page.rechecks],
         skips=[write for page in pages for write in page.skips],
+        vectors=[write for page in pages for write in page.vectors],
     )
 
 
@@ -82,18 +84,45 @@ def apply_halving(store: StoreWriter, group: WriteGroup) -> Committed:
 
 
 def _halves(group: WriteGroup) -> tuple[WriteGroup, WriteGroup] | None:
-    """Two smaller groups, or None for a group of one."""
+    """Two smaller groups, or None for a group of one. Each takes along the vectors that its own writes link to: the
+    first document of a group to need one brings it, and may be in the other half."""
     if len(group) < 2:
         return None
     middle = len(group) // 2
+    group = _with_own_vectors(group)
     return _part(group, 0, middle), _part(group, middle, len(group))
 
 
+def _with_own_vectors(group: WriteGroup) -> WriteGroup:
+    """Every write with all the new vectors of the group that it links to."""
+    known = {
+        (vector.identity, vector.sent_hash): vector
+        for part in (group.documents, group.vectors)
+        for write in part
+        for vector in write.new_vectors
+    }
+    if not known:
+        return group
+    return replace(
+        group,
+        documents=[replace(write, new_vectors=_linked_vectors(write.links, known)) for write in group.documents],
+        vectors=[replace(write, new_vectors=_linked_vectors((write.links,), known)) for write in group.vectors],
+    )
+
+
+def _linked_vectors(
+    links: Iterable[VectorLinks], known: Mapping[tuple[int, bytes], NewVector]
+) -> tuple[NewVector, ...]:
+    wanted = dict.fromkeys((own.identity, sent_hash) for own in links for sent_hash in own.sent_hashes)
+    return tuple(known[key] for key in wanted if key in known)
+
+
 def _part(group: WriteGroup, first: int, end: int) -> WriteGroup:
-    """The writes from `first` up to `end`, counted over documents, rechecks, skips and removes in this order."""
+    """The writes from `first` up to `end`, counted over documents, rechecks, skips, removes, vectors in this order."""
     before_rechecks = len(group.documents)
     before_skips = before_rechecks + len(group.rechecks)
     before_removes = before_skips + len(group.skips)
+    before_vectors = before_removes + len(group.removes)
 
     def within(start: int) -> slice:
         return slice(max(first - start, 0), max(end - start, 0))
@@ -103,11 +132,13 @@ def _part(group: WriteGroup, first: int, end: int) -> WriteGroup:
         rechecks=group.rechecks[within(before_rechecks)],
         skips=group.skips[within(before_skips)],
         removes=group.removes[within(before_removes)],
+        vectors=group.vectors[within(before_vectors)],
     )
 
 
 def _refused(group: WriteGroup, refusal: RowRefusedError) -> tuple[FileFailure, ...]:
-    keys = [write.key for part in (group.documents, group.rechecks, group.skips, group.removes) for write in part]
+    parts = (group.documents, group.rechecks, group.skips, group.removes, group.vectors)
+    keys = [write.key for part in parts for write in part]
     return tuple(FileFailure(key, Reason.STORE_REFUSED, refusal.message) for key in keys)
 
 
@@ -129,7 +160,7 @@ def page_outcome(page: FinishedPage, committed: Committed, clock_ns: Callable[[]
 def _page_outcome(
     page: FinishedPage, by_key: Mapping[str, Applied], refused: Mapping[str, FileFailure], now_ns: int
 ) -> PageOutcome:
-    keys = [write.key for part in (page.documents, page.rechecks, page.skips) for write in part]
+    keys = [write.key for part in (page.documents, page.rechecks, page.skips, page.vectors) for write in part]
     answers = [by_key[key] for key in keys if key in by_key]
     failed = [*page.failures, *(refused[key] for key in keys if key in refused)]
     counts: dict[str, int] = {}

@@ -71,5 +71,5 @@ class SpoolSink:
     async def commit(self, page: FinishedPage, *, attempt: int) -> None:
         name = spool.spool_name(page.run, page.number, attempt)
         spool.write_page(self._directory, name, page)
-        payload = WritePayload(1, self._names.base_id, self._generation, page.run, attempt, page.number, name)
+        payload = WritePayload(2, self._names.base_id, self._generation, page.run, attempt, page.number, name)
         await self._queue.enqueue_write(self._names.write_job(page.run, page.number, attempt), encode_write(payload))

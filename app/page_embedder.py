@@ -1,0 +1,46 @@
+"""Builds what gives pages their vectors, in whichever process checks them."""
+
+from collections.abc import AsyncIterator
+from concurrent.futures import Executor
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from app.assignment import VectorPlan
+from embedding.port import Expected
+from scheduler.queue.client import PageQueue
+from workers.embedding import PageEmbedder, VectorTarget
+from workers.hold_up import HoldUpVoice
+
+
+@asynccontextmanager
+async def page_embedder(
+    plan: VectorPlan | None, database: Path, queue: PageQueue, executor: Executor, *, share: float
+) -> AsyncIterator[PageEmbedder | None]:
+    """The embedder of a run's pages; None without a vector tier. `share`: of the server's limits, for this process.
+
+    Raises ConfigurationError where the key's variable is not set or the local model is not installed.
+    """
+    if plan is None:
+        yield None
+        return
+    from app.config import embeddings_key
+    from embedding.build import make_embedder
+    from store.sqlite import SqliteStore
+
+    voice = HoldUpVoice(queue.say_hold_up)
+    embedder = make_embedder(
+        plan.settings,
+        embeddings_key(plan.settings),
+        expected=Expected.of(plan.target.identity),
+        waiting=voice.tell,
+        share=share,
+    )
+    store = SqliteStore(database, base_id=None)
+    target = VectorTarget(plan.target, plan.beside, plan.settings.commit == "words_first", plan.verified)
+    pages = PageEmbedder(target, embedder, store.reader, executor)
+    try:
+        yield pages
+    finally:
+        await pages.aclose()
+        await voice.aclose()
+        store.close()

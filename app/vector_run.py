@@ -1,0 +1,181 @@
+"""The vectors of an index run: which identity they are made for, which documents lack them, and the switch at the end.
+
+Everything that can refuse a run does so before anything is written (S0-13, S1-12, S1-15, S1-19).
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from app.assignment import VectorPlan
+from app.outcomes import Outcomes
+from app.wiring import WritableBase
+from domain.errors import EmbeddingsChangedError
+from domain.files import FileCheck, Outcome, Page
+from domain.settings import EmbeddingsSettings
+from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity, difference_from
+from store.sqlite import SqliteSnapshot
+from store.state_port import RunRecord
+from store.vector_port import VectorSnapshot, VectorStatus
+from store.write_port import VectorWriter
+
+COLLECT_AFTER_REPLACED = 1000  # documents in one run
+COLLECT_EVERY_RUNS = 64
+KEPT_UNUSED = 10_000  # vectors kept for files that may come back, at least
+
+Announce = Callable[[str, str], None]
+"""Told the host and the model before the first text of a user is sent there."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorReport:
+    """What a run did for the vector tier. `activated`: a newly built identity answers from now on."""
+
+    identity: VectorIdentity
+    embedded: int = 0
+    reused: int = 0
+    from_parts: int = 0
+    pending_documents: int = 0
+    pending_chunks: int = 0
+    activated: bool = False
+    building: bool = False  # the new vectors are not complete: the old ones go on answering
+
+
+def prepare_vectors(
+    writer: VectorWriter,
+    wanted: EmbeddingsSettings,
+    *,
+    has_documents: bool,
+    reindex: bool,
+    re_embed: bool,
+    announce: Announce,
+) -> VectorPlan:
+    """What a run embeds for.
+
+    Raises EmbeddingsChangedError where the index holds other vectors, or none, and `--reindex` was not asked for;
+    EmbeddingsUnavailableError where the server does not answer; ConfigurationError for a key that is not set.
+    """
+    from app.config import embeddings_key
+    from embedding.build import host_shown
+
+    key = embeddings_key(wanted)
+    status = writer.vector_status()
+    active = status.active
+    if active is not None and _difference(active, wanted):
+        active = None
+    if has_documents and not reindex:
+        if active is None:
+            raise _refusal(status, wanted)
+        return VectorPlan(wanted, active)
+    announce(host_shown(wanted), wanted.model)
+    identity, canary = asyncio.run(_probe(wanted, key))
+    if active is not None and not re_embed and _is_same(active, identity, canary):
+        return VectorPlan(wanted, active, verified=True)
+    pinned = writer.pin_identity(identity, canary, afresh=re_embed)
+    beside = status.active if pinned.state == "building" else None
+    return VectorPlan(wanted, pinned, beside, verified=True)
+
+
+async def _probe(wanted: EmbeddingsSettings, key: str | None) -> tuple[VectorIdentity, tuple[bytes, ...]]:
+    from embedding.build import make_embedder
+
+    embedder = make_embedder(wanted, key)
+    try:
+        probe = await embedder.probe(CANARY_TEXTS)
+    finally:
+        await embedder.aclose()
+    identity = VectorIdentity(
+        model=wanted.model,
+        served_model=probe.served_model,
+        dimension=probe.dimension,
+        normalised=probe.normalised,
+        query_prefix=wanted.query_prefix,
+        document_prefix=wanted.document_prefix,
+    )
+    return identity, probe.vectors
+
+
+def _difference(pinned: PinnedIdentity, wanted: EmbeddingsSettings) -> str:
+    return difference_from(pinned.identity, wanted.model, wanted.query_prefix, wanted.document_prefix)
+
+
+def _is_same(active: PinnedIdentity, identity: VectorIdentity, canary: Sequence[bytes]) -> bool:
+    from embedding.canary import canary_difference
+    from embedding.port import Probe
+
+    probe = Probe(identity.served_model, identity.dimension, identity.normalised, tuple(canary))
+    return not canary_difference(active, probe)
+
+
+def _refusal(status: VectorStatus, wanted: EmbeddingsSettings) -> EmbeddingsChangedError:
+    from embedding.canary import REINDEX_HINT
+
+    if status.building is not None and not _difference(status.building, wanted):
+        return EmbeddingsChangedError(
+            "new vectors for this index are half made",
+            hint="run `knowledge index --reindex` to make the rest; nothing is embedded twice",
+        )
+    if status.active is None:
+        return EmbeddingsChangedError(
+            "this index holds no vectors, while embeddings are configured",
+            hint="run `knowledge index --reindex`: words go on answering until every document has its vectors",
+        )
+    return EmbeddingsChangedError(
+        f"the embeddings have changed: {_difference(status.active, wanted)}", hint=REINDEX_HINT
+    )
+
+
+def vector_pages(
+    snapshot: VectorSnapshot,
+    identity: int,
+    roots: Sequence[str],
+    *,
+    files_per_page: int,
+    first_number: int,
+    without: Collection[str],
+) -> Iterator[Page]:
+    """Pages of stored documents that lack vectors of an identity, root by root, in key order. `without`: keys that
+    were refused in this run already."""
+    number = first_number
+    for root in roots:
+        after = ""
+        while keys := snapshot.keys_without_vectors(identity, after=after, limit=files_per_page, prefix=f"{root}/"):
+            after = keys[-1][0]
+            files = tuple(FileCheck(key, file_hash) for key, file_hash in keys if key not in without)
+            if files:
+                yield Page(number, root, files, "vectors")
+                number += 1
+
+
+def settle_vectors(
+    base: WritableBase, snapshot: SqliteSnapshot, plan: VectorPlan, run: RunRecord, outcomes: Outcomes
+) -> VectorReport:
+    """At the end of a run: let a set that is complete answer, drop what nothing needs, and say how it stands.
+
+    A document whose text was refused does not keep a new set from answering: it stays pending, and is counted.
+    """
+    is_built = plan.target.state == "building"
+    lacking = snapshot.keys_without_vectors(plan.target.id, after="", limit=len(outcomes.refused_keys) + 1)
+    is_complete = all(key in outcomes.refused_keys for key, _ in lacking)
+    if is_built and is_complete:
+        base.writer.activate_identity(plan.target.id, uncovered=len(lacking))
+    replaced = outcomes.counts.get(Outcome.UPDATED.value, 0)
+    if is_built or replaced >= COLLECT_AFTER_REPLACED or run.generation % COLLECT_EVERY_RUNS == 0:
+        base.writer.collect_vectors(keep_unused=kept_unused(snapshot.vector_counts().linked_chunks))
+    status = base.writer.vector_status()
+    progress = outcomes.progress
+    return VectorReport(
+        identity=plan.target.identity,
+        embedded=progress.embedded,
+        reused=progress.reused,
+        from_parts=progress.from_parts,
+        pending_documents=status.pending_documents,
+        pending_chunks=status.pending_chunks,
+        activated=is_built and is_complete,
+        building=is_built and not is_complete,
+    )
+
+
+def kept_unused(linked_chunks: int) -> int:
+    """How many vectors that no chunk has are kept for files that come back: a quarter of those in use, or more."""
+    return max(KEPT_UNUSED, linked_chunks // 4)

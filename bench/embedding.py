@@ -1,0 +1,203 @@
+"""`python -m bench.embedding FOLDER`: what the vector tier adds to an index run, against a server that sleeps.
+
+The server stands in this process, takes one request at a time like a single card, and needs 20 ms a request and 1 ms a
+text; its own busy time is the floor. Vectors have 384 dimensions.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from bench.floors import walk
+from bench.measure import Sample, knowledge_command, run_command
+from tests.support.embedding_server import EmbeddingServer, embedding_server
+
+REQUEST_S = 0.020
+TEXT_S = 0.001
+SLOW_REQUEST_S = 1.0
+MOVED_FILES = 1000
+LYING_FILES = 5000
+LYING_TEXTS = 10
+OUTAGE_S = 20.0
+
+
+def configure(directory: Path, corpus: Path, server: EmbeddingServer | None, **more: object) -> None:
+    """A base over the corpus, with the server or without a vector tier."""
+    block: dict[str, object] = {"paths": [str(corpus)]}
+    if server is not None:
+        block["embeddings"] = {"base_url": server.url, "model": "bench", **more}
+    directory.mkdir(parents=True)
+    (directory / "knowledge.yaml").write_text(json.dumps({"knowledge": block}), encoding="utf-8")
+
+
+def index(directory: Path) -> tuple[Sample, dict[str, object]]:
+    sample = run_command(
+        knowledge_command("index", "--json", "--config", str(directory / "knowledge.yaml")), cwd=directory
+    )
+    if sample.exit_status not in (0, 3):
+        raise SystemExit(f"index failed with {sample.exit_status}: {sample.output}")
+    return sample, json.loads(sample.output[sample.output.index("{") :])
+
+
+def wall_to_busy(corpus: Path, scratch: Path, runs: int) -> None:
+    ratios: list[float] = []
+    for number in range(runs):
+        directory = scratch / f"busy{number}"
+        with embedding_server(delay_s=REQUEST_S, delay_per_input_s=TEXT_S, serial=True) as server:
+            configure(directory, corpus, server)
+            sample, report = index(directory)
+            ratios.append(sample.wall_s / server.busy_s)
+            requests = len(server.requests)
+            print(
+                f"  run {number}: {sample.wall_s:.2f} s / {server.busy_s:.2f} s busy = {ratios[-1]:.3f};"
+                f" {requests} requests, {len(server.texts_seen)} texts; {report['vectors']}"
+            )
+        shutil.rmtree(directory)
+    print(f"wall / the server's busy time: {statistics.median(ratios):.3f} (must 1.15, aim 1.05)")
+
+
+def words_first(corpus: Path, scratch: Path, runs: int) -> None:
+    """Time until every file is searchable by words, with a server that needs a second a request."""
+    ratios: list[float] = []
+    for number in range(runs):
+        plain = scratch / f"plain{number}"
+        configure(plain, corpus, None)
+        lexical_s = index(plain)[0].wall_s
+        directory = scratch / f"words{number}"
+        with embedding_server(delay_s=SLOW_REQUEST_S) as server:
+            configure(directory, corpus, server, commit="words_first")
+            searchable_s = until_searchable(directory, len(walk(str(corpus))))
+        ratios.append(searchable_s / lexical_s)
+        print(f"  run {number}: {searchable_s:.2f} s / {lexical_s:.2f} s = {ratios[-1]:.3f}")
+        shutil.rmtree(plain)
+        shutil.rmtree(directory)
+    print(f"words_first, searchable / lexical-only run: {statistics.median(ratios):.3f} (must 1.2, aim 1.05)")
+
+
+def until_searchable(directory: Path, files: int) -> float:
+    """Seconds from the command's start until every file is in the index; the rest of the run is stopped then."""
+    import signal
+    import subprocess
+
+    began = time.perf_counter()
+    command = knowledge_command("index", "--quiet", "--config", str(directory / "knowledge.yaml"))
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    database = directory / "knowledge" / "knowledge" / "knowledge.db"
+    try:
+        while documents_in(database) < files:
+            if process.poll() is not None:
+                raise SystemExit(f"index ended with {process.returncode} before every file was there")
+            time.sleep(0.2)
+        return time.perf_counter() - began
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def documents_in(database: Path) -> int:
+    from store import driver
+
+    if not database.exists():
+        return 0
+    connection = driver.connect(f"file:{database}?mode=ro", uri=True, timeout_s=5)
+    try:
+        documents, skipped = connection.execute(
+            "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM skipped_files)"
+        ).fetchone()
+    except driver.Error:
+        return 0
+    finally:
+        connection.close()
+    return int(documents) + int(skipped)
+
+
+def moved(corpus: Path, scratch: Path) -> None:
+    """A thousand files moved to another folder: how many texts are sent again."""
+    copy = scratch / "corpus"
+    shutil.copytree(corpus, copy)
+    directory = scratch / "moved"
+    with embedding_server() as server:
+        configure(directory, copy, server)
+        index(directory)
+        before = len(server.requests)
+        for number, (path, _) in enumerate(walk(str(copy))[:MOVED_FILES]):
+            target = copy / "moved" / f"{number}-{Path(path).name}"
+            target.parent.mkdir(exist_ok=True)
+            (copy / path).rename(target)
+        report = index(directory)[1]
+        print(
+            f"after moving {MOVED_FILES} files: {len(server.requests) - before} embedding calls (must 0);"
+            f" {report['counts']}, {report['vectors']}"
+        )
+
+
+def lying(scratch: Path) -> None:
+    """50,000 texts from a server that fails or lies in 30% of its answers, in as many ways as it knows."""
+    from tests.support.embedding_lies import LIES
+    from tests.support.vector_runs import misplaced_in
+
+    corpus = scratch / "lies"
+    for number in range(LYING_FILES):
+        path = corpus / f"{number // 100:03}" / f"{number:05}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parts = [f"# Part {part}\n\ntext {part} of file {number}\n\n" for part in range(LYING_TEXTS)]
+        path.write_text("".join(parts), encoding="utf-8")
+    directory = scratch / "lied-to"
+    with embedding_server(lie_rate=0.3, seed=5) as server:
+        configure(directory, corpus, server)
+        for number in range(3):
+            sample, report = index(directory)
+            failed = report["counts"]["failed"]  # type: ignore[index]
+            print(f"  pass {number + 1}: {sample.wall_s:.1f} s, exit {sample.exit_status}, {failed} files failed")
+        database = directory / "knowledge" / "knowledge" / "knowledge.db"
+        stored, wrong = misplaced_in(database, 384)
+        print(
+            f"lying in {len(LIES)} ways: {len(wrong)} misplaced of {stored} vectors (must 0 of 50,000),"
+            f" {documents_in(database)} of {LYING_FILES} documents after three passes (must all)"
+        )
+
+
+def outage(corpus: Path, scratch: Path) -> None:
+    """The server goes away for 20 s in the midst of a run: how many requests it gets meanwhile, and the end."""
+    directory = scratch / "outage"
+    with embedding_server(delay_s=REQUEST_S, serial=True, down_after=20, down_for_s=OUTAGE_S, down_how="503") as server:
+        configure(directory, corpus, server)
+        sample, report = index(directory)
+        refused = [request.at_s for request in server.requests if request.how]
+        inside = [at_s for at_s in refused if at_s - refused[0] > 1.0]
+        print(
+            f"outage of {OUTAGE_S:.0f} s: exit {sample.exit_status}, {report['counts']}, {report['vectors']};"
+            f" {len(refused)} requests were refused, {len(inside) / (OUTAGE_S - 1):.2f} a second after the first second"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.embedding", description=__doc__)
+    parser.add_argument("corpus", type=Path, help="a folder of Markdown")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument(
+        "--only", default="busy,moved,words,lies,outage", help="comma-separated: busy,moved,words,lies,outage"
+    )
+    arguments = parser.parse_args()
+    wanted = arguments.only.split(",")
+    corpus = arguments.corpus.resolve()
+    with tempfile.TemporaryDirectory(prefix="knowledge-bench-") as name:
+        scratch = Path(name)
+        if "busy" in wanted:
+            wall_to_busy(corpus, scratch, arguments.runs)
+        if "moved" in wanted:
+            moved(corpus, scratch)
+        if "lies" in wanted:
+            lying(scratch)
+        if "outage" in wanted:
+            outage(corpus, scratch)
+        if "words" in wanted:
+            words_first(corpus, scratch, arguments.runs)
+
+
+if __name__ == "__main__":
+    main()
