@@ -15,6 +15,7 @@ from embedding.port import EmbeddedText, Expected, Probe, QueryTimeoutError, Que
 from embedding.splitting import Part, bounded_parts, halves, joined, reason_not_to_ask
 from embedding.unit_vectors import unit_vectors
 
+SERVER_FAULT = 500
 QUERIES_KEPT = 128  # vectors of the latest queries: paging through hits asks the same again and again
 START_HINT = "start it, or correct embeddings.base_url; `knowledge doctor` tries it again"
 
@@ -124,7 +125,7 @@ class OpenAIEmbedder:
             if not isinstance(answer, Rejected):
                 self._limits.part_bytes = utf8_size(beginning)
                 return True
-            if not answer.is_too_long:
+            if not _is_too_long(answer):
                 return False
         return False
 
@@ -173,8 +174,9 @@ class OpenAIEmbedder:
 
 
 def _is_too_long(answer: bytes | Rejected) -> bool:
-    """Perhaps: the reason of a refusal is not read."""
-    return isinstance(answer, Rejected) and answer.is_too_long
+    """Perhaps: the reason of a refusal is not read. Some servers say with a 500 that a text is longer than their model
+    takes (llama.cpp does); such a one was tried twice before it comes here."""
+    return isinstance(answer, Rejected) and (answer.is_too_long or answer.status == SERVER_FAULT)
 
 
 def _whole(answer: bytes | Rejected) -> EmbeddedText:

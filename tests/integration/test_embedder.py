@@ -110,6 +110,15 @@ async def test_a_text_too_long_for_the_model_is_the_mean_of_its_parts(make: Make
     assert sent.count(long) == 3, "in the batch, in its half, alone"
 
 
+@pytest.mark.parametrize("status", [413, 422, 500])
+async def test_a_text_may_be_too_long_in_other_words(make: Make, status: int) -> None:
+    """Fault 28: servers differ in how they say it, llama.cpp with a 500; the reason itself is never read."""
+    with embedding_server(dimension=DIMENSION, max_chars=1_000, too_long_status=status) as server:
+        one, whole, two = await make(server).embed_documents(["short one", SENTENCE * 40, "short two"])
+    assert whole.parts > 2 and len(whole.vector) == 4 * DIMENSION
+    assert is_vector_of(one.vector, "short one", DIMENSION) and is_vector_of(two.vector, "short two", DIMENSION)
+
+
 async def test_the_second_long_text_costs_two_requests(make: Make) -> None:
     """Fault 28: what the first one taught is used: it goes alone, then in parts of a size that is taken."""
     first, second = SENTENCE * 40, "Every evening " + SENTENCE * 50

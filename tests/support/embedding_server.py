@@ -53,7 +53,8 @@ class Behaviour:
     serial: bool = False  # one request at a time, like a single card
     max_inputs: int | None = None  # more: 413
     max_body_bytes: int | None = None  # more: 413
-    max_chars: int | None = None  # of one input; more: 400
+    max_chars: int | None = None  # of one input; more: `too_long_status`
+    too_long_status: int = 400
     poison: str = ""  # a request with an input that holds this: `poison_status`
     poison_status: int = 500
     status: int = 0  # answers everything with it
@@ -361,7 +362,7 @@ def _refusal(behaviour: Behaviour, path: str, headers: dict[str, str], texts: tu
     if behaviour.max_inputs is not None and len(texts) > behaviour.max_inputs:
         return 413
     if behaviour.max_chars is not None and any(len(text) > behaviour.max_chars for text in texts):
-        return 400
+        return behaviour.too_long_status
     if behaviour.poison and any(behaviour.poison in text for text in texts):
         return behaviour.poison_status
     return 0

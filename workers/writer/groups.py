@@ -16,7 +16,7 @@ MOST_GROUP_BYTES = 1_500_000
 HOLD_TOO_LONG_S = 0.150  # R24: the lock's p99 stays under 250 ms
 HOLD_SHORT_S = 0.075
 MOST_GROUP_FILES = 4096
-VECTOR_BYTES = 512  # a vector for a stored chunk holds the lock about as long as so much text does
+VECTOR_BYTES = 512  # a new vector, or a link of a stored chunk, holds the lock about as long as so much text does
 
 
 def next_group_bytes(current: int, hold_s: float) -> int:
@@ -28,13 +28,20 @@ def next_group_bytes(current: int, hold_s: float) -> int:
     return current
 
 
+def weight_bytes(page: FinishedPage) -> int:
+    """How much text holds the lock for as long as this page."""
+    vectors = sum(len(write.new_vectors) for write in page.documents)
+    vectors += sum(len(write.links.sent_hashes) for write in page.vectors)
+    return page.text_bytes + VECTOR_BYTES * vectors
+
+
 def group_length(waiting: Iterable[FinishedPage], group_bytes: int) -> int:
     """How many of the waiting pages, from the first on, make one group: the first in any case, then as many as fit
     into `group_bytes` of text (or what takes as long) and 4,096 files; never one page twice."""
     taken: set[tuple[int, int]] = set()
     text_bytes = files = 0
     for page in waiting:
-        text_bytes += page.text_bytes + VECTOR_BYTES * sum(len(write.links.sent_hashes) for write in page.vectors)
+        text_bytes += weight_bytes(page)
         files += page.file_count
         is_over = text_bytes > group_bytes or files > MOST_GROUP_FILES
         if taken and (is_over or (page.run, page.number) in taken):

@@ -22,6 +22,7 @@ from workers.writer.groups import (
     group_of,
     next_group_bytes,
     page_outcomes,
+    weight_bytes,
 )
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ class DocumentWriter:
 
     def _is_group_full(self) -> bool:
         pages = [page for page, _ in self._waiting]
-        text_bytes = sum(page.text_bytes for page in pages)
-        return text_bytes >= self._group_bytes or group_length(pages, self._group_bytes) < len(pages)
+        waiting_bytes = sum(weight_bytes(page) for page in pages)
+        return waiting_bytes >= self._group_bytes or group_length(pages, self._group_bytes) < len(pages)
 
     def _next_group(self) -> list[Waiting]:
         length = group_length((page for page, _ in self._waiting), self._group_bytes)
