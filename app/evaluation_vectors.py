@@ -1,16 +1,14 @@
 """Vectors of queries for a measurement. A query that gets none is told, never ranked by its words in silence."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from app.config import secret
+from app.query_embedder import QueryEmbedder
 from domain.errors import EmbeddingsUnavailableError
 from domain.settings import EmbeddingsSettings
 from domain.vectors import PinnedIdentity, query_text
-from embedding.build import make_embedder
 from embedding.known_models import LOCAL_MODEL
-from embedding.port import Expected, QueryEmbeddingError
+from embedding.port import QueryEmbeddingError
 
 EmbedQuery = Callable[[str], bytes]
 """The vector of a query, as a search makes it; b"" where the local model knows no word of it. Raises
@@ -24,19 +22,19 @@ def local_embeddings() -> EmbeddingsSettings:
 
 @contextmanager
 def query_embedder(settings: EmbeddingsSettings, pinned: PinnedIdentity) -> Iterator[EmbedQuery]:
-    """Embeds for stored vectors. Raises ConfigurationError where the settings cannot be obeyed."""
-    embedder = make_embedder(settings, secret(settings.api_key_env), expected=Expected.of(pinned.identity))
+    """Embeds for stored vectors."""
+    embedder = QueryEmbedder(settings)
+    embed_text = embedder.meaning().embed
 
-    async def embed(query: str) -> bytes:
+    def embed(query: str) -> bytes:
         try:
-            return await embedder.embed_query(query_text(pinned.identity.query_prefix, query))
+            return embed_text(pinned, query_text(pinned.identity.query_prefix, query))
         except QueryEmbeddingError as error:
             if settings.provider == "local":
                 return b""
             raise EmbeddingsUnavailableError(f"a query could not be embedded: {error}") from error
 
-    with asyncio.Runner() as runner:
-        try:
-            yield lambda query: runner.run(embed(query))
-        finally:
-            runner.run(embedder.aclose())
+    try:
+        yield embed
+    finally:
+        embedder.close()

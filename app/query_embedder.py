@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from app.searching import wanted_vectors
+from domain.errors import ConfigurationError
 from domain.settings import EmbeddingsSettings
 from domain.vectors import PinnedIdentity
 from embedding.port import Embedder, Expected, QueryUnreachableError
@@ -20,7 +21,7 @@ LOOK_EVERY_S = 0.05  # whether whoever asked has stopped waiting
 
 
 class MakeEmbedder(Protocol):
-    """Builds the embedder of an identity. Raises ConfigurationError."""
+    """Builds the embedder of an identity. Raises QueryUnreachableError where there can be none."""
 
     def __call__(self, settings: EmbeddingsSettings, expected: Expected) -> Embedder: ...
 
@@ -102,4 +103,7 @@ def _configured_embedder(settings: EmbeddingsSettings, expected: Expected) -> Em
     from app.config import embeddings_key
     from embedding.build import make_embedder
 
-    return make_embedder(settings, embeddings_key(settings), expected=expected)
+    try:
+        return make_embedder(settings, embeddings_key(settings), expected=expected)
+    except ConfigurationError as error:  # words can be searched all the same, and the tier line says why they are
+        raise QueryUnreachableError(error.message) from error

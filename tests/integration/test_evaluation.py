@@ -17,8 +17,8 @@ from bench.quality import bm25_scores, ratios
 from cli.main import run
 from domain.errors import InterruptedRunError, UsageError
 from domain.settings import EmbeddingsSettings, Settings
-from tests.support.collections import write_collection
 from tests.support.corpora import cranfield
+from tests.support.evaluation_collections import write_collection
 
 
 @pytest.fixture
