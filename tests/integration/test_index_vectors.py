@@ -1,6 +1,7 @@
 """`index` with a vector tier, over a real queue and HTTP server: what is sent, what is stored, what is reused."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from app.progress import RunProgress
 from domain.errors import ConfigurationError, EmbeddingsChangedError, EmbeddingsUnavailableError
 from domain.settings import EmbeddingsSettings
 from domain.vectors import CANARY_TEXTS
-from tests.support.embedding_server import EmbeddingServer, embedding_server
+from store import driver
+from tests.support.embedding_server import EmbeddingServer, embedding_server, vector_of
 from tests.support.runs import Base
 from tests.support.trees import make_tree
 from tests.support.vector_runs import (
@@ -134,6 +136,31 @@ def test_the_server_must_answer_at_first(tmp_path: Path, docs: Path) -> None:
                 base.index(docs, worker_processes=worker_processes)
             assert base.last_run()[:2] == ("failed", "embeddings_unavailable")
         assert base.content() == before
+        assert_whole(base)
+
+
+def test_no_write_transaction_is_open_while_texts_are_embedded(tmp_path: Path) -> None:
+    """S0-25, P26: whoever wants the write lock while the server works on a request gets it at once."""
+    docs = make_tree(tmp_path / "docs", tree_of(3))
+    could_write: list[bool] = []
+    database = tmp_path / "home" / "knowledge.db"
+
+    def try_to_write(text: str) -> list[float]:
+        if text not in CANARY_TEXTS:
+            with closing(driver.connect(str(database), uri=False, timeout_s=0.0)) as connection:
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    could_write.append(True)
+                except driver.OperationalError:
+                    could_write.append(False)
+        return vector_of(text, DIMENSION)
+
+    with (
+        embedding_server(dimension=DIMENSION, vector_for=try_to_write) as server,
+        base_with(tmp_path, server, batch=2) as base,
+    ):
+        assert base.index(docs).state == "done"
+        assert could_write == [True] * 9
         assert_whole(base)
 
 
