@@ -52,17 +52,6 @@ def batch_end(sizes_bytes: Sequence[int], start: int, max_texts: int, max_bytes:
     return end
 
 
-def plan_batches(sizes_bytes: Sequence[int], max_texts: int, max_bytes: int) -> list[range]:
-    """The batches of texts of these sizes (UTF-8), in order: as many in each as both limits allow."""
-    planned = []
-    at = 0
-    while at < len(sizes_bytes):
-        end = batch_end(sizes_bytes, at, max_texts, max_bytes)
-        planned.append(range(at, end))
-        at = end
-    return planned
-
-
 class BatchLimits:
     """How much a server takes at a time: as configured, lowered by what it was seen to refuse (fault 29).
 

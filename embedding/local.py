@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.errors import ConfigurationError
-from domain.markdown.borders import utf8_size
-from domain.vectors import MAX_INPUT_BYTES
+from embedding.asking import embed_each
 from embedding.known_models import LOCAL_MODEL
 from embedding.port import EmbeddedText, Probe, QueryUnreachableError
-from embedding.splitting import bounded_parts, joined, reason_not_to_ask
 from embedding.unit_vectors import unit_vectors
 
 if TYPE_CHECKING:
@@ -141,25 +139,11 @@ class LocalEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> list[EmbeddedText]:
         """See the port; nothing is refused but a text that says nothing."""
-        distinct = list(dict.fromkeys(texts))
-        embedded = dict(zip(distinct, await self._embed(distinct), strict=True))
-        return [embedded[text] for text in texts]
+        return await embed_each(texts, self._document_prefix, self._ask)
 
-    async def _embed(self, texts: Sequence[str]) -> list[EmbeddedText]:
-        results: dict[int, EmbeddedText] = {}
-        asked: list[int] = []
-        for at, text in enumerate(texts):
-            if reason := reason_not_to_ask(text):
-                results[at] = EmbeddedText(b"", refusal=reason)
-            elif utf8_size(text) > MAX_INPUT_BYTES:
-                parts = bounded_parts(text, self._document_prefix, MAX_INPUT_BYTES)
-                results[at] = joined(parts, await self._embed([part.text for part in parts]))
-            else:
-                asked.append(at)
-        vectors = await self._vectors([texts[at] for at in asked])
-        for at, vector in zip(asked, vectors, strict=True):
-            results[at] = EmbeddedText(vector, refusal="" if vector else NO_KNOWN_WORD)
-        return [results[at] for at in range(len(texts))]
+    async def _ask(self, texts: Sequence[str]) -> list[EmbeddedText]:
+        vectors = await self._vectors(texts)
+        return [EmbeddedText(vector, refusal="" if vector else NO_KNOWN_WORD) for vector in vectors]
 
     async def _vectors(self, texts: Sequence[str]) -> list[bytes]:
         vectors: list[bytes] = []

@@ -7,12 +7,12 @@ from typing import Protocol
 from domain.errors import EmbeddingsChangedError, EmbeddingsUnavailableError
 from domain.markdown.borders import utf8_size
 from domain.settings import EmbeddingsSettings
-from domain.vectors import MAX_INPUT_BYTES
+from embedding.asking import embed_each
 from embedding.batching import Answer, Batcher, BatchLimits
 from embedding.canary import REINDEX_HINT
 from embedding.failures import Rejected, Unreachable
 from embedding.port import EmbeddedText, Expected, Probe, QueryTimeoutError, QueryUnreachableError
-from embedding.splitting import Part, bounded_parts, halves, joined, reason_not_to_ask
+from embedding.splitting import Part, halves, joined
 from embedding.unit_vectors import unit_vectors
 
 SERVER_FAULT = 500
@@ -70,26 +70,13 @@ class OpenAIEmbedder:
         return Probe(answer.served_model, answer.vectors.shape[1], answer.normalised, vectors)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[EmbeddedText]:
-        """See the port. A text that is there several times is sent once."""
-        distinct = list(dict.fromkeys(texts))
-        embedded = dict(zip(distinct, await self._embed(distinct), strict=True))
-        return [embedded[text] for text in texts]
+        """See the port."""
+        return await embed_each(texts, self._document_prefix, self._ask)
 
-    async def _embed(self, texts: Sequence[str]) -> list[EmbeddedText]:
-        results: dict[int, EmbeddedText] = {}
-        asked: list[int] = []
-        for at, text in enumerate(texts):
-            if reason := reason_not_to_ask(text):
-                results[at] = EmbeddedText(b"", refusal=reason)
-            elif utf8_size(text) > MAX_INPUT_BYTES:
-                parts = bounded_parts(text, self._document_prefix, MAX_INPUT_BYTES)
-                results[at] = joined(parts, await self._embed([part.text for part in parts]))
-            else:
-                asked.append(at)
-        answers = await self._batcher.embed([texts[at] for at in asked])
-        for at, answer in zip(asked, answers, strict=True):
-            results[at] = _whole(answer)
-        too_long = {at: texts[at] for at, answer in zip(asked, answers, strict=True) if _is_too_long(answer)}
+    async def _ask(self, texts: Sequence[str]) -> list[EmbeddedText]:
+        answers = await self._batcher.embed(texts)
+        results = dict(enumerate(map(_whole, answers)))
+        too_long = {at: texts[at] for at, answer in enumerate(answers) if _is_too_long(answer)}
         results |= await self._embed_too_long(too_long, results)
         return [results[at] for at in range(len(texts))]
 

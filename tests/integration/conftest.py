@@ -8,7 +8,10 @@ import pytest
 
 from domain.settings import Settings
 from tests.support.bases import build_base, settings_of
+from tests.support.embedding_server import EmbeddingServer, embedding_server
+from tests.support.runs import Base
 from tests.support.scratch import scratch_directory
+from tests.support.vector_runs import DIMENSION, base_with
 
 
 @pytest.fixture
@@ -31,3 +34,17 @@ def base(template: Settings) -> Iterator[Settings]:
     with scratch_directory() as path:
         shutil.copytree(template.home, path / "home")
         yield settings_of(path / "home")
+
+
+@pytest.fixture
+def embedder() -> Iterator[EmbeddingServer]:
+    """A server of embeddings that answers honestly until it is told otherwise."""
+    with embedding_server(dimension=DIMENSION) as running:
+        yield running
+
+
+@pytest.fixture
+def vector_base(tmp_path: Path, embedder: EmbeddingServer) -> Iterator[Base]:
+    """An empty base whose vectors come from that server; its runs may leave nothing behind."""
+    with base_with(tmp_path, embedder) as made:
+        yield made

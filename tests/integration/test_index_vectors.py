@@ -1,6 +1,5 @@
 """`index` with a vector tier, over a real queue and HTTP server: what is sent, what is stored, what is reused."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -34,85 +33,76 @@ CHUNKS = FILES * 3
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server(dimension=DIMENSION) as running:
-        yield running
-
-
-@pytest.fixture
 def docs(tmp_path: Path) -> Path:
     return make_tree(tmp_path / "docs", tree_of(FILES))
 
 
-@pytest.fixture
-def base(tmp_path: Path, server: EmbeddingServer) -> Iterator[Base]:
-    with base_with(tmp_path, server) as made:
-        yield made
-
-
 @pytest.mark.parametrize("worker_processes", [0, 1, 2])
 def test_every_chunk_gets_the_vector_of_its_own_text(
-    base: Base, docs: Path, server: EmbeddingServer, worker_processes: int
+    vector_base: Base, docs: Path, embedder: EmbeddingServer, worker_processes: int
 ) -> None:
     """P6, S0-29, C-02: in this process, and with processes of its own for the workers."""
-    report = base.index(docs, worker_processes=worker_processes)
+    report = vector_base.index(docs, worker_processes=worker_processes)
     assert (report.state, report.counts, report.exit_status) == ("done", {"added": FILES}, 0)
     assert report.vectors is not None
     assert (report.vectors.embedded, report.vectors.reused, report.vectors.pending_documents) == (CHUNKS, 0, 0)
-    assert len(texts_of(server)) == CHUNKS
-    assert states(base) == {"ready": FILES}
-    assert max(len(request.texts) for request in server.requests) <= 8
-    assert server.max_in_flight <= 4
-    assert_whole(base)
+    assert len(texts_of(embedder)) == CHUNKS
+    assert states(vector_base) == {"ready": FILES}
+    assert max(len(request.texts) for request in embedder.requests) <= 8
+    assert embedder.max_in_flight <= 4
+    assert_whole(vector_base)
 
 
 def test_host_model_and_number_of_texts_are_told_before_any_text_is_sent(
-    base: Base, docs: Path, server: EmbeddingServer
+    vector_base: Base, docs: Path, embedder: EmbeddingServer
 ) -> None:
     """Issue item 0: and the first request holds fixed texts only."""
     told: list[tuple[EmbeddingNotice, int]] = []
     request = IndexRequest(paths=(docs,), worker_processes=0)
     run_index(
-        base.settings, request, RunProgress(), announce=lambda notice: told.append((notice, len(server.requests)))
+        vector_base.settings,
+        request,
+        RunProgress(),
+        announce=lambda notice: told.append((notice, len(embedder.requests))),
     )
     ((notice, requests_before),) = told
-    assert (notice.host, notice.model, notice.files) == (server.host, "m", FILES)
+    assert (notice.host, notice.model, notice.files) == (embedder.host, "m", FILES)
     assert notice.texts > 0 and requests_before == 0
-    assert server.requests[0].texts == CANARY_TEXTS
+    assert embedder.requests[0].texts == CANARY_TEXTS
     told.clear()
-    run_index(base.settings, request, RunProgress(), announce=lambda notice: told.append((notice, 0)))
+    run_index(vector_base.settings, request, RunProgress(), announce=lambda notice: told.append((notice, 0)))
     assert told == []
 
 
-def test_what_did_not_change_is_not_sent_again(base: Base, docs: Path, server: EmbeddingServer) -> None:
+def test_what_did_not_change_is_not_sent_again(vector_base: Base, docs: Path, embedder: EmbeddingServer) -> None:
     """R19: a moved file (also one without heading and text), a restored one and a file's other chunks cost no call,
     not even a probe."""
     (docs / "bare.md").write_text("---\ntags: [lonely]\n---\n", "utf-8")
-    base.index(docs)
-    base.settle()
-    before = len(server.requests)
-    base.index(docs)
+    vector_base.index(docs)
+    vector_base.settle()
+    before = len(embedder.requests)
+    vector_base.index(docs)
     first = docs / "00" / "000.md"
     text = first.read_text("utf-8")
     (docs / "moved").mkdir()
     first.rename(docs / "moved" / "else.md")
     (docs / "00" / "001.md").unlink()
     (docs / "bare.md").rename(docs / "moved" / "renamed.md")
-    moved = base.index(docs)
+    moved = vector_base.index(docs)
     assert moved.counts["moved"] == 2
     assert moved.vectors is not None and moved.vectors.reused == 4
     restored = docs / "00" / "000.md"
     restored.write_text(text, "utf-8")
-    base.index(docs)
-    assert len(server.requests) == before
+    vector_base.index(docs)
+    assert len(embedder.requests) == before
     restored.write_text(text.replace("text 1 of file 0", "another text"), "utf-8")
-    base.settle()
-    edited = base.index(docs)
+    vector_base.settle()
+    edited = vector_base.index(docs)
     assert edited.vectors is not None
     assert (edited.vectors.embedded, edited.vectors.reused) == (1, 2)
-    assert server.requests[before].texts == CANARY_TEXTS
-    assert len(texts_of(server)) == CHUNKS + 2
-    assert_whole(base)
+    assert embedder.requests[before].texts == CANARY_TEXTS
+    assert len(texts_of(embedder)) == CHUNKS + 2
+    assert_whole(vector_base)
 
 
 def test_the_server_must_answer_at_first(tmp_path: Path, docs: Path) -> None:
@@ -215,30 +205,32 @@ def test_an_outage_beyond_its_limit_ends_the_run(tmp_path: Path, docs: Path) -> 
         assert_whole(base)
 
 
-def test_a_refused_text_fails_its_document_alone(base: Base, docs: Path, server: EmbeddingServer) -> None:
+def test_a_refused_text_fails_its_document_alone(vector_base: Base, docs: Path, embedder: EmbeddingServer) -> None:
     """R21, C-06: recorded with its reason, exit 3, and tried again by the next run."""
-    server.behaviour.poison = "matter 62"  # of file 2, the first of its chunks
-    report = base.index(docs)
+    embedder.behaviour.poison = "matter 62"  # of file 2, the first of its chunks
+    report = vector_base.index(docs)
     assert (report.state, report.exit_status) == ("partial", 3)
     assert report.counts == {"added": FILES - 1, "failed": 1}
-    assert base.failures() == {"docs/00/002.md": "embedding_refused"}
-    assert_whole(base)
-    server.behaviour.poison = ""
-    again = base.index(docs)
-    assert (again.state, again.counts["added"], base.failures()) == ("done", 1, {})
-    assert_whole(base)
+    assert vector_base.failures() == {"docs/00/002.md": "embedding_refused"}
+    assert_whole(vector_base)
+    embedder.behaviour.poison = ""
+    again = vector_base.index(docs)
+    assert (again.state, again.counts["added"], vector_base.failures()) == ("done", 1, {})
+    assert_whole(vector_base)
 
 
-def test_a_text_too_long_for_the_model_is_embedded_in_parts(base: Base, docs: Path, server: EmbeddingServer) -> None:
+def test_a_text_too_long_for_the_model_is_embedded_in_parts(
+    vector_base: Base, docs: Path, embedder: EmbeddingServer
+) -> None:
     """Issue item 2: marked and counted, never lost."""
     long_text = " ".join(f"Sentence number {number} says something." for number in range(30))
     (docs / "long.md").write_text(f"# Long\n\n{long_text}\n", "utf-8")
-    server.behaviour.max_chars = 400
-    report = base.index(docs)
+    embedder.behaviour.max_chars = 400
+    report = vector_base.index(docs)
     assert report.state == "done" and report.vectors is not None
     assert report.vectors.from_parts == 1
-    assert base.rows("SELECT count(*) FROM embeddings WHERE parts > 1") == [(1,)]
-    assert_whole(base)
+    assert vector_base.rows("SELECT count(*) FROM embeddings WHERE parts > 1") == [(1,)]
+    assert_whole(vector_base)
 
 
 def test_a_server_that_fails_or_lies_misplaces_nothing_and_loses_nothing(tmp_path: Path) -> None:
@@ -258,61 +250,61 @@ def test_a_server_that_fails_or_lies_misplaces_nothing_and_loses_nothing(tmp_pat
         assert_whole(base)
 
 
-def test_words_first_lets_words_be_found_at_once(base: Base, docs: Path, server: EmbeddingServer) -> None:
-    """R31: with the server away, words are there and vectors pending; the next run makes them."""
-    words_first = with_embeddings(base, server, commit="words_first", outage_limit_s=0.5)
-    server.behaviour.down_after, server.behaviour.down_for_s = 3, 600
+def test_words_first_lets_words_be_found_at_once(vector_base: Base, docs: Path, embedder: EmbeddingServer) -> None:
+    """R31: with the embedder away, words are there and vectors pending; the next run makes them."""
+    words_first = with_embeddings(vector_base, embedder, commit="words_first", outage_limit_s=0.5)
+    embedder.behaviour.down_after, embedder.behaviour.down_for_s = 3, 600
     with pytest.raises(EmbeddingsUnavailableError):
         words_first.index(docs)
     assert len(words_first.found("text")) == FILES
-    assert states(base)["pending"] > 0
-    server.behaviour.down_after = None
-    server.bring_up()
+    assert states(vector_base)["pending"] > 0
+    embedder.behaviour.down_after = None
+    embedder.bring_up()
     report = words_first.index(docs)
     assert report.counts == {"unchanged": FILES, "embedded": report.counts["embedded"]}
-    assert states(base) == {"ready": FILES}
-    assert_whole(base)
+    assert states(vector_base) == {"ready": FILES}
+    assert_whole(vector_base)
 
 
 @pytest.mark.parametrize("worker_processes", [0, 1])
 def test_words_first_embeds_in_the_same_run(
-    base: Base, docs: Path, server: EmbeddingServer, worker_processes: int
+    vector_base: Base, docs: Path, embedder: EmbeddingServer, worker_processes: int
 ) -> None:
     """R31."""
-    report = with_embeddings(base, server, commit="words_first").index(docs, worker_processes=worker_processes)
+    report = with_embeddings(vector_base, embedder, commit="words_first").index(docs, worker_processes=worker_processes)
     assert report.counts == {"added": FILES, "embedded": FILES}
     assert report.vectors is not None and report.vectors.embedded == CHUNKS
-    assert states(base) == {"ready": FILES}
-    assert_whole(base)
+    assert states(vector_base) == {"ready": FILES}
+    assert_whole(vector_base)
 
 
 def test_a_run_without_embeddings_leaves_what_it_changes_pending(
-    base: Base, docs: Path, server: EmbeddingServer
+    vector_base: Base, docs: Path, embedder: EmbeddingServer
 ) -> None:
     """R18: pending is said, and made up for when embeddings are configured again."""
-    base.index(docs)
-    base.settle()
+    vector_base.index(docs)
+    vector_base.settle()
     (docs / "00" / "000.md").write_text("# New\n\nnew words\n", "utf-8")
-    with_embeddings(base, None).index(docs)
-    assert states(base) == {"pending": 1, "ready": FILES - 1}
-    report = base.index(docs)
+    with_embeddings(vector_base, None).index(docs)
+    assert states(vector_base) == {"pending": 1, "ready": FILES - 1}
+    report = vector_base.index(docs)
     assert report.counts == {"unchanged": FILES, "embedded": 1}
-    assert_whole(base)
+    assert_whole(vector_base)
 
 
 def test_a_key_that_is_not_set_is_told_before_anything(
-    base: Base, docs: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+    vector_base: Base, docs: Path, embedder: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S1-26."""
     monkeypatch.delenv("KNOWLEDGE_TEST_KEY", raising=False)
-    keyed = with_embeddings(base, server, api_key_env="KNOWLEDGE_TEST_KEY")
+    keyed = with_embeddings(vector_base, embedder, api_key_env="KNOWLEDGE_TEST_KEY")
     with pytest.raises(ConfigurationError, match="KNOWLEDGE_TEST_KEY"):
         keyed.index(docs)
-    assert server.requests == []
+    assert embedder.requests == []
     monkeypatch.setenv("KNOWLEDGE_TEST_KEY", "canary-3f9")
-    server.behaviour.key = "canary-3f9"
+    embedder.behaviour.key = "canary-3f9"
     assert keyed.index(docs, worker_processes=1).state == "done"
-    stored = base.layout.database.read_bytes() + base.layout.state.read_bytes()
+    stored = vector_base.layout.database.read_bytes() + vector_base.layout.state.read_bytes()
     assert b"canary-3f9" not in stored
 
 

@@ -16,7 +16,7 @@ from store import rebuilding
 from store.lock import WriteLock
 from tests.support import drifts
 from tests.support.audit import audit
-from tests.support.bases import TEXTS, build_base, identity_of, index_into, layout_of, settings_of
+from tests.support.bases import TEXTS, assert_verify_names, build_base, identity_of, index_into, layout_of, settings_of
 from tests.support.scratch import scratch_directory
 
 Copy = Callable[[], Settings]
@@ -115,13 +115,7 @@ def test_reset_mends_everything(copy: Copy, drift: drifts.Drift) -> None:
 def test_the_table_and_the_document_are_named(
     copy: Copy, drift: drifts.Drift, name: str, table: str, document: str
 ) -> None:
-    settings = copy()
-    drifts.apply_drift(layout_of(settings).database, drift)
-    results = {result.name: result for result in maintenance.verify(settings, deep=True).results}
-    assert results[name].state is CheckState.FAIL
-    assert results[name].table == table
-    assert not document or document in results[name].documents
-    assert not document or document in results[name].detail or table in results[name].detail
+    assert_verify_names(copy(), drift, name, table, document)
 
 
 def test_what_needs_the_lock_is_not_run_beside_a_writer(copy: Copy) -> None:

@@ -14,7 +14,7 @@ from store.lock import WriteLock
 from store.vector_schema import VECTOR_OBJECTS
 from tests.support import drifts
 from tests.support.audit import audit
-from tests.support.bases import build_base, layout_of, settings_of
+from tests.support.bases import assert_verify_names, build_base, layout_of, settings_of
 from tests.support.scratch import scratch_directory
 from tests.support.vector_stores import IDENTITY, OTHER, cover_stored, embed_base, pin, vector_of
 
@@ -100,12 +100,7 @@ def test_verify_and_the_audit_agree(copy: Copy, drift: drifts.Drift) -> None:
 def test_the_table_and_the_document_are_named(
     copy: Copy, drift: drifts.Drift, name: str, table: str, document: str
 ) -> None:
-    settings = copy()
-    drifts.apply_drift(layout_of(settings).database, drift)
-    results = {result.name: result for result in maintenance.verify(settings, deep=False).results}
-    assert results[name].state is CheckState.FAIL
-    assert results[name].table == table
-    assert not document or document in results[name].documents
+    assert_verify_names(copy(), drift, name, table, document)
 
 
 @pytest.mark.parametrize("drift", drifts.OF_VECTORS, ids=lambda drift: drift.__name__)

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from app import maintenance
 from app.wiring import WritableBase, readable_base, writable_base
+from domain.checks import CheckState
 from domain.files import FileCheck, Page
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store.port import StoreIdentity, Visibility
 from store.state_port import RootRecord, RunRecord
 from tests.support.audit import audit
+from tests.support.drifts import Drift, apply_drift
 from workers.checking import CheckRules, check_page
 from workers.writer.groups import group_of
 
@@ -87,3 +89,13 @@ def assert_sound(settings: Settings) -> None:
     """Both opinions: the audit's and the product's own."""
     assert audit(layout_of(settings).database) == []
     assert maintenance.verify(settings, deep=True).exit_status == 0
+
+
+def assert_verify_names(settings: Settings, drift: Drift, name: str, table: str, document: str) -> None:
+    """After a drift, `verify` fails the check of this name, and says the table and the document ("": none)."""
+    apply_drift(layout_of(settings).database, drift)
+    results = {result.name: result for result in maintenance.verify(settings, deep=True).results}
+    assert results[name].state is CheckState.FAIL
+    assert results[name].table == table
+    assert not document or document in results[name].documents
+    assert not document or document in results[name].detail or table in results[name].detail

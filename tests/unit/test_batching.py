@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from domain.errors import EmbeddingsChangedError, EmbeddingsUnavailableError
 from domain.vectors import CANARY_TEXTS
-from embedding.batching import REFUSALS_IN_A_ROW, Batcher, BatchLimits, plan_batches
+from embedding.batching import REFUSALS_IN_A_ROW, Batcher, BatchLimits, batch_end
 from embedding.failures import Rejected
 from tests.support.embedding_server import is_vector_of, vector_array_of
 
@@ -76,6 +76,14 @@ def assert_placed(texts: Sequence[str], results: Sequence[bytes | Rejected], ref
         else:
             assert isinstance(result, bytes), text
             assert is_vector_of(result, text, DIMENSION)
+
+
+def plan_batches(sizes_bytes: list[int], max_texts: int, max_bytes: int) -> list[range]:
+    """Batch after batch, as a call of the batcher cuts them."""
+    planned: list[range] = []
+    while (at := planned[-1].stop if planned else 0) < len(sizes_bytes):
+        planned.append(range(at, batch_end(sizes_bytes, at, max_texts, max_bytes)))
+    return planned
 
 
 def test_a_plan_keeps_both_limits() -> None:
