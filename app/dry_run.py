@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from app.indexing import IndexRequest
+from app.index_request import IndexRequest
 from app.planning import RootRun, merged_tally, plan_root
 from app.roots import scopes_of_run
 from app.wiring import readable_base

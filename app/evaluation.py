@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from app.evaluation_collection import Question, questions_of, read_documents, read_judged
 from app.evaluation_scratch import ScratchBase, scratch_base
-from app.indexing import EmbeddingNotice
+from app.index_request import EmbeddingNotice
 from app.progress import RunProgress
 from app.wiring import readable_base
 from domain.errors import EmbeddingsUnavailableError

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.evaluation_collection import DOCUMENTS, CollectionDocument
-from app.indexing import Announce, IndexRequest, run_index
+from app.index_request import Announce, IndexRequest
+from app.indexing import run_index
 from app.outcomes import IndexReport
 from app.progress import RunProgress
 from domain.errors import InterruptedRunError, UsageError

@@ -5,16 +5,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.assignment import PipelinePlan, VectorPlan
-from app.outcomes import IndexReport, Outcomes
+from app.index_request import Announce, EmbeddingNotice, IndexRequest
+from app.outcomes import IndexReport, Outcomes, VectorReport
 from app.planning import RootRun, merged_tally, plan_roots
 from app.progress import RunProgress
 from app.removing import RemovalReport, settle_removals
 from app.roots import scopes_of_run
-from app.vector_run import VectorReport, prepare_vectors, settle_vectors, vector_pages
+from app.vector_run import prepare_vectors, settle_vectors, vector_pages
 from app.wiring import WritableBase, writable_base
 from domain.errors import InterruptedRunError, KnowledgeError, UsageError
 from domain.files import FileFailure, Outcome, Page
@@ -31,33 +31,6 @@ if TYPE_CHECKING:
 CANDIDATES_AT_A_TIME = 1000
 VECTOR_NUMBERS = 500_000_000  # pages of the second phase get numbers above every one of the first
 PROCESSES_FROM_PAGES = 12  # below, a worker process costs more to start than it saves
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingNotice:
-    """What is told before the first text of a base goes to an embeddings server. `texts` is an estimate."""
-
-    host: str
-    model: str
-    texts: int
-    files: int
-    text_bytes: int
-
-
-Announce = Callable[[EmbeddingNotice], None]
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRequest:
-    """What the command line asks for."""
-
-    paths: tuple[Path, ...] = ()
-    reindex: bool = False
-    re_embed: bool = False  # with `reindex`: no vector is reused
-    rehash: bool = False
-    allow_mass_delete: bool = False
-    queue_url: str = ""
-    worker_processes: int | None = None  # None: chosen by the size of the run
 
 
 def run_index(

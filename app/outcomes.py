@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from app.progress import RunProgress
 from app.removing import RemovalReport
 from domain.files import Outcome, Reason
+from domain.vectors import VectorIdentity
 from store.state_port import PageOutcome, RunRecord, RunState
 from store.vector_port import NO_VECTORS, VectorStatus
 
 if TYPE_CHECKING:
-    from app.vector_run import VectorReport
     from workers.checking import FinishedPage
 
 
@@ -23,6 +23,20 @@ class FirstFailure:
     count: int
     key: str
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorReport:
+    """What a run did for the vector tier. `activated`: a newly built identity answers from now on."""
+
+    identity: VectorIdentity
+    embedded: int = 0
+    reused: int = 0
+    from_parts: int = 0
+    pending_documents: int = 0
+    pending_chunks: int = 0
+    activated: bool = False
+    building: bool = False  # the new vectors are not complete: the old ones go on answering
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +58,7 @@ class IndexReport:
     text_bytes: int
     elapsed_s: float
     holds_s: tuple[float, ...]
-    vectors: "VectorReport | None" = None
+    vectors: VectorReport | None = None
     vector_status: VectorStatus = NO_VECTORS
 
     @property

@@ -13,10 +13,9 @@ from domain.settings import Settings
 from domain.status import Tier
 
 if TYPE_CHECKING:
-    from app.indexing import EmbeddingNotice
-    from app.outcomes import IndexReport
+    from app.index_request import EmbeddingNotice
+    from app.outcomes import IndexReport, VectorReport
     from app.removing import HeldRemovals
-    from app.vector_run import VectorReport
 
 _MAX_TOLD = 10
 _STAGES = {"walking": "looking", "indexing": "indexing", "removing": "removing what is gone", "done": "done"}

@@ -10,12 +10,11 @@ from concurrent.futures import wait
 from dataclasses import replace
 from typing import Protocol
 
-from app.searching import wanted_vectors
 from domain.errors import ConfigurationError
 from domain.settings import EmbeddingsSettings
 from domain.vectors import PinnedIdentity
 from embedding.port import Embedder, Expected, QueryUnreachableError
-from retrieval.query_vector import Meaning, Stopped
+from retrieval.query_vector import Meaning, Stopped, WantedVectors
 
 LOOK_EVERY_S = 0.05  # whether whoever asked has stopped waiting
 
@@ -46,7 +45,7 @@ class QueryEmbedder:
         def embed(identity: PinnedIdentity, text: str) -> bytes:
             return self.embed(identity, text, stopped)
 
-        wanted = wanted_vectors(self._settings)
+        wanted = WantedVectors.of(self._settings)
         return Meaning(wanted, embed) if stopped is None else Meaning(wanted, embed, stopped)
 
     def close(self) -> None:

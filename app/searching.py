@@ -38,11 +38,6 @@ def answer(store: SqliteStore, request: SearchRequest, meaning: Meaning | None) 
     raise EmbeddingsChangedError("the vectors of the index were exchanged during the search", hint="search again")
 
 
-def wanted_vectors(settings: EmbeddingsSettings) -> WantedVectors:
-    """What a configuration asks of the vectors of an index."""
-    return WantedVectors(settings.model, settings.query_prefix, settings.document_prefix)
-
-
 @contextmanager
 def query_meaning(settings: EmbeddingsSettings | None) -> Iterator[Meaning | None]:
     """The meaning of the queries of one command; None where no embeddings are configured. What embeds is made for the
@@ -60,7 +55,7 @@ def query_meaning(settings: EmbeddingsSettings | None) -> Iterator[Meaning | Non
         return made[0].embed(pinned, text)
 
     try:
-        yield Meaning(wanted_vectors(settings), embed)
+        yield Meaning(WantedVectors.of(settings), embed)
     finally:
         for embedder in made:
             embedder.close()

@@ -10,10 +10,9 @@ def base_tier(settings: Settings, status: VectorStatus, *, has_documents: bool) 
     """The tier of a base whose vectors stand so."""
     if settings.embeddings is None:
         return Tier.LEXICAL
-    from app.searching import wanted_vectors
-    from retrieval.query_vector import standing_tier
+    from retrieval.query_vector import WantedVectors, standing_tier
 
-    return standing_tier(wanted_vectors(settings.embeddings), status, has_documents=has_documents)
+    return standing_tier(WantedVectors.of(settings.embeddings), status, has_documents=has_documents)
 
 
 def tier_now(settings: Settings) -> Tier:

@@ -5,10 +5,9 @@ Everything that can refuse a run does so before anything is written (S0-13, S1-1
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from app.assignment import VectorPlan
-from app.outcomes import Outcomes
+from app.outcomes import Outcomes, VectorReport
 from app.wiring import WritableBase
 from domain.errors import EmbeddingsChangedError
 from domain.files import FileCheck, Outcome, Page
@@ -25,20 +24,6 @@ KEPT_UNUSED = 10_000  # vectors kept for files that may come back, at least
 
 Announce = Callable[[str, str], None]
 """Told the host and the model before the first text of a user is sent there."""
-
-
-@dataclass(frozen=True, slots=True)
-class VectorReport:
-    """What a run did for the vector tier. `activated`: a newly built identity answers from now on."""
-
-    identity: VectorIdentity
-    embedded: int = 0
-    reused: int = 0
-    from_parts: int = 0
-    pending_documents: int = 0
-    pending_chunks: int = 0
-    activated: bool = False
-    building: bool = False  # the new vectors are not complete: the old ones go on answering
 
 
 def prepare_vectors(

@@ -14,7 +14,7 @@ from cli.chosen_base import chosen, tell_notes, working_directory
 
 if TYPE_CHECKING:
     from app.config import Loaded
-    from app.indexing import IndexRequest
+    from app.index_request import IndexRequest
 
 FLAGS = (
     Flag("--dry-run", bool, "Write nothing; say what a run would do."),
@@ -35,7 +35,7 @@ Without PATHS every known root is brought up to date. Documents are indexed in p
 
 
 def call(arguments: Arguments) -> int:
-    from app.indexing import IndexRequest
+    from app.index_request import IndexRequest
 
     workers = arguments.amount("workers") if arguments.number("workers") is not None else None
     loaded = chosen(arguments.text("config"), absent_roots="refuse")

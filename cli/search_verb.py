@@ -97,11 +97,10 @@ def _search(base: "ReadableBase", request: SearchRequest, embeddings: Embeddings
 def _tier_without_index(loaded: Loaded) -> Tier:
     if loaded.settings.embeddings is None:
         return Tier.LEXICAL
-    from app.searching import wanted_vectors
-    from retrieval.query_vector import standing_tier
+    from retrieval.query_vector import WantedVectors, standing_tier
     from store.vector_port import NO_VECTORS
 
-    return standing_tier(wanted_vectors(loaded.settings.embeddings), NO_VECTORS, has_documents=False)
+    return standing_tier(WantedVectors.of(loaded.settings.embeddings), NO_VECTORS, has_documents=False)
 
 
 def _refuse_unknown_root(base: "ReadableBase", root: str) -> None:

@@ -14,6 +14,7 @@ from domain.errors import (
     SemanticNotConfiguredError,
     StorageError,
 )
+from domain.settings import EmbeddingsSettings
 from domain.status import DegradeCause, Tier, TierKind
 from domain.vectors import PinnedIdentity, difference_from, query_text
 from embedding.port import QueryEmbeddingError, QueryTimeoutError
@@ -41,6 +42,10 @@ class WantedVectors(NamedTuple):
     model: str
     query_prefix: str
     document_prefix: str
+
+    @staticmethod
+    def of(settings: EmbeddingsSettings) -> "WantedVectors":
+        return WantedVectors(settings.model, settings.query_prefix, settings.document_prefix)
 
     def difference(self, pinned: PinnedIdentity) -> str:
         """In words; "" where they agree."""

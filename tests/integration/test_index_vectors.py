@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.indexing import EmbeddingNotice, IndexRequest, run_index
+from app.index_request import EmbeddingNotice, IndexRequest
+from app.indexing import run_index
 from app.progress import RunProgress
 from domain.errors import ConfigurationError, EmbeddingsChangedError, EmbeddingsUnavailableError
 from domain.settings import EmbeddingsSettings

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.indexing import IndexRequest, run_index
+from app.index_request import IndexRequest
+from app.indexing import run_index
 from app.progress import RunProgress
 from domain.layout import BaseLayout
 from tests.support.audit import audit

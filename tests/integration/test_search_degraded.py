@@ -9,7 +9,6 @@ import pytest
 
 from app.present import tier_line
 from app.present_search import IndexState, search_json, search_text
-from app.searching import wanted_vectors
 from domain.errors import (
     EmbeddingsChangedError,
     EmbeddingsUnavailableError,
@@ -19,7 +18,7 @@ from domain.errors import (
 from domain.status import DegradeCause, SearchStatus, Tier, TierKind
 from domain.vectors import PinnedIdentity
 from embedding.port import Expected
-from retrieval.query_vector import standing_tier
+from retrieval.query_vector import WantedVectors, standing_tier
 from store.sqlite import SqliteSnapshot
 from store.vector_port import NO_VECTORS, VectorStatus
 from tests.support.meaning import DIMENSION, IDENTITY, SETTINGS, TEXTS, MeaningBase, paths
@@ -236,7 +235,7 @@ def test_a_set_that_begins_to_answer_during_a_search_is_asked_anew(base: Meaning
 
 def test_the_tier_that_stands_is_that_of_the_next_search() -> None:
     """S1-16: for status, stats and every other surface that does not search."""
-    wanted = wanted_vectors(SETTINGS)
+    wanted = WantedVectors.of(SETTINGS)
     active = PinnedIdentity(1, IDENTITY, (), "active")
     building = PinnedIdentity(2, IDENTITY, (), "building")
     other = PinnedIdentity(1, IDENTITY._replace(model="old"), (), "active")

@@ -12,11 +12,11 @@ import pytest
 from app.present import tier_line
 from app.present_search import IndexState, search_json, search_text
 from app.query_embedder import QueryEmbedder
-from app.searching import answer, query_meaning, wanted_vectors
+from app.searching import answer, query_meaning
 from domain.status import SearchNote, SearchStatus
 from domain.vectors import PinnedIdentity
 from retrieval.answer import SearchAnswer, SearchRequest
-from retrieval.query_vector import Meaning, embed_query, plan_meaning
+from retrieval.query_vector import Meaning, WantedVectors, embed_query, plan_meaning
 from retrieval.search import search
 from retrieval.vector import QueryVector
 from store.port import Visibility
@@ -168,7 +168,7 @@ def test_no_transaction_is_open_while_a_server_is_waited_for(base: MeaningBase) 
             seen.append(store._connection.in_transaction)
             return base.fake.vector_of(text)
 
-        answer(store, SearchRequest("car"), Meaning(wanted_vectors(SETTINGS), embed))
+        answer(store, SearchRequest("car"), Meaning(WantedVectors.of(SETTINGS), embed))
     assert seen == [False]
 
 
@@ -195,7 +195,7 @@ def test_the_steps_of_a_search_by_themselves(base: MeaningBase) -> None:
         calls.append(text)
         return base.fake.vector_of(text)
 
-    meaning = Meaning(wanted_vectors(SETTINGS), embed)
+    meaning = Meaning(WantedVectors.of(SETTINGS), embed)
     request = SearchRequest("car")
     with base.opened() as store, store.snapshot() as snapshot:
         query = embed_query(plan_meaning(snapshot, request, meaning.wanted), request, meaning)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.indexing import IndexRequest, run_index
+from app.index_request import IndexRequest
+from app.indexing import run_index
 from app.outcomes import IndexReport
 from app.progress import RunProgress
 from domain.layout import BaseLayout

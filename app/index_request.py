@@ -1,0 +1,32 @@
+"""What an index run is asked, and what it tells before it sends anything: known before a run is imported."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingNotice:
+    """What is told before the first text of a base goes to an embeddings server. `texts` is an estimate."""
+
+    host: str
+    model: str
+    texts: int
+    files: int
+    text_bytes: int
+
+
+Announce = Callable[[EmbeddingNotice], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRequest:
+    """What the command line asks for."""
+
+    paths: tuple[Path, ...] = ()
+    reindex: bool = False
+    re_embed: bool = False  # with `reindex`: no vector is reused
+    rehash: bool = False
+    allow_mass_delete: bool = False
+    queue_url: str = ""
+    worker_processes: int | None = None  # None: chosen by the size of the run
