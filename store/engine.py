@@ -1,6 +1,5 @@
 """What the SQLite at hand can do: asked of it, in memory."""
 
-import contextlib
 from dataclasses import dataclass
 
 from store import driver
@@ -14,7 +13,7 @@ class Engine:
     module: str
     version: str
     has_full_text: bool  # FTS5 with every tokenizer that the schema names
-    can_load_extensions: bool
+    can_load_extensions: bool  # sqlite-vec does; Python is often built without the call at all
 
 
 def describe_engine() -> Engine:
@@ -25,7 +24,7 @@ def describe_engine() -> Engine:
             driver.module_name,
             driver.sqlite_version,
             all(_has_tokenizer(connection, name) for name in (WORDS_TOKENIZER, SUBSTRING_TOKENIZER)),
-            _can_load_extensions(connection),
+            driver.load_vector_functions(connection),
         )
     finally:
         connection.close()
@@ -36,19 +35,5 @@ def _has_tokenizer(connection: driver.Connection, tokenizer: str) -> bool:
         connection.execute(f"CREATE VIRTUAL TABLE temp.probe USING fts5(body, tokenize='{tokenizer}')")
         connection.execute("DROP TABLE temp.probe")
     except driver.Error:
-        return False
-    return True
-
-
-def _can_load_extensions(connection: driver.Connection) -> bool:
-    """Whether sqlite-vec loads here. Python is often built without the call at all."""
-    try:
-        import sqlite_vec
-
-        connection.enable_load_extension(True)
-        with contextlib.ExitStack() as stack:
-            stack.callback(connection.enable_load_extension, False)
-            sqlite_vec.load(connection)
-    except (ImportError, AttributeError, driver.Error):
         return False
     return True
