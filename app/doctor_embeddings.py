@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from app.config import embeddings_key
+from app.present import count
 from domain.checks import CheckResult, CheckState, failed, not_run, passed
 from domain.errors import EmbeddingsUnavailableError, KnowledgeError
 from domain.layout import BaseLayout
@@ -229,8 +230,8 @@ def _check_coverage(stored: StoredVectors | None) -> CheckResult:
     split = f"; {parts:,} texts were too long for the model and embedded in parts" if parts else ""
     if pending := stored.status.pending_documents:
         detail = (
-            f"{pending:,} of {stored.documents:,} documents ({stored.status.pending_chunks:,} chunks) "
-            f"are found by their words only{split}"
+            f"found by their words only: {pending:,} of {stored.documents:,} documents, "
+            f"{count(stored.status.pending_chunks, 'chunk')}{split}"
         )
         return failed(name, detail, "run `knowledge index`", is_fatal=False)
     return passed(name, f"all of {stored.documents:,} documents{split}")

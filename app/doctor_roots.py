@@ -46,8 +46,9 @@ def check_last_run(runs: Sequence[RunRecord]) -> CheckResult:
         return not_run("last_run", "there was none yet", "run `knowledge index YOUR_FOLDER`")
     run = runs[0]
     began = datetime.fromtimestamp(run.started_ns / _NANOSECONDS, tz=UTC).isoformat(timespec="seconds")
-    words = f"{run.kind} of {began}: {run.state}" + (f" ({run.cause})" if run.cause else "")
+    words = f"{run.kind} of {began}: {run.state}" + (f" ({run.cause})" if run.cause and run.cause != run.state else "")
     if run.state == "done" or run.ended_ns is None:
         return passed("last_run", words)
-    hint = "run `knowledge index`: it does what is left"
+    again = "knowledge index --reindex" if run.kind == "reindex" else "knowledge index"
+    hint = f"run `{again}`: it does what is left"
     return failed("last_run", words, hint, is_fatal=False)

@@ -8,18 +8,19 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from app.assignment import PipelinePlan, VectorPlan
-from app.index_request import Announce, EmbeddingNotice, IndexRequest
+from app.index_request import Announce, IndexRequest
 from app.outcomes import IndexReport, Outcomes, VectorReport
 from app.planning import RootRun, merged_tally, plan_roots
 from app.progress import RunProgress
 from app.removing import RemovalReport, settle_removals
 from app.roots import scopes_of_run
-from app.vector_run import prepare_vectors, settle_vectors, vector_pages
+from app.vector_pages import bytes_per_page, chunks_per_page, vector_pages
+from app.vector_run import prepare_vectors, settle_vectors
 from app.wiring import WritableBase, writable_base
-from domain.errors import InterruptedRunError, KnowledgeError, UsageError
+from domain.errors import EmbeddingsUnavailableError, InterruptedRunError, KnowledgeError, UsageError
 from domain.files import FileFailure, Outcome, Page
 from domain.settings import Settings
-from scheduler.plan import PlanPolicy, take_batch
+from scheduler.plan import PAGE_CAP_BYTES, PlanPolicy, take_batch
 from store import files as store_files
 from store.sqlite import SqliteSnapshot, SqliteStore
 from store.state_port import FailureRecord, PageOutcome, RemovalCandidate, RunRecord, RunState
@@ -50,7 +51,7 @@ def run_index(
         raise UsageError("--re-embed goes with --reindex", hint="run `knowledge index --reindex --re-embed`")
     with writable_base(settings, "knowledge index") as base:
         roots = [RootRun(scope) for scope in scopes_of_run(settings, base.state.roots(), request.paths)]
-        vectors = _vector_plan(base, settings, request, announce)
+        vectors = _vector_plan(base, settings, request, roots, announce)
         for root in roots:
             base.state.add_root(root.scope.record)
         store_files.clear_spool(base.layout)
@@ -63,7 +64,7 @@ def run_index(
         )
         outcomes = Outcomes(progress)
         try:
-            return _run(_Running(base, settings, request, run, roots, vectors, outcomes))
+            report = _run(_Running(base, settings, request, run, roots, vectors, outcomes))
         except KeyboardInterrupt:
             base.state.end_run(run.id, "interrupted", outcomes.counts, "interrupted")
             raise InterruptedRunError(
@@ -73,10 +74,13 @@ def run_index(
             code = error.code if isinstance(error, KnowledgeError) else KnowledgeError.code
             base.state.end_run(run.id, "failed", outcomes.counts, code)
             raise
+    if report.stopped_by is not None:
+        raise report.stopped_by
+    return report
 
 
 def _vector_plan(
-    base: WritableBase, settings: Settings, request: IndexRequest, announce: Announce
+    base: WritableBase, settings: Settings, request: IndexRequest, roots: Sequence[RootRun], announce: Announce
 ) -> VectorPlan | None:
     """What the run embeds for; refuses before anything is written."""
     wanted = settings.embeddings
@@ -84,10 +88,9 @@ def _vector_plan(
         return None
 
     def told(host: str, model: str) -> None:
-        from app.dry_run import dry_run
+        from app.embedding_notice import embedding_notice
 
-        forecast = dry_run(settings, request)
-        announce(EmbeddingNotice(host, model, forecast.chunks, forecast.add + forecast.check, forecast.text_bytes))
+        announce(embedding_notice(base, settings, request, [root.scope for root in roots], host, model))
 
     return prepare_vectors(
         base.writer,
@@ -151,8 +154,9 @@ def _run(it: _Running) -> IndexReport:
             trust_stat=settings.change_detection == "stat" and not it.request.rehash,
             force=it.request.reindex,
         )
-        planned = plan_roots(settings, policy, it.roots, snapshot, progress)
-        holds_s = _index(it, planned, snapshot)
+        cap_bytes = PAGE_CAP_BYTES if it.vectors is None else bytes_per_page(it.vectors.target.identity.dimension)
+        planned = plan_roots(settings, policy, it.roots, snapshot, progress, bytes_per_page=cap_bytes)
+        holds_s, stopped_by = _indexed(it, planned, snapshot)
         progress.stage = "removing"
         removals = settle_removals(
             base, snapshot, settings, it.run, it.roots, allow_mass=it.request.allow_mass_delete, vectors=it.vectors
@@ -160,7 +164,20 @@ def _run(it: _Running) -> IndexReport:
         vectors = None if it.vectors is None else settle_vectors(base, snapshot, it.vectors, it.run, it.outcomes)
     finally:
         reader.close()
-    return _close(it, removals, vectors, holds_s)
+    return _close(it, removals, vectors, holds_s, stopped_by)
+
+
+def _indexed(
+    it: _Running, planned: Iterator[Page | RemovalCandidate], snapshot: SqliteSnapshot
+) -> tuple[tuple[float, ...], EmbeddingsUnavailableError | None]:
+    """How long each group held the lock, in seconds; and what kept vectors from following, where words do not wait for
+    them: every file was read by then, so removals are settled and the run is closed before that is told (R31)."""
+    try:
+        return _index(it, planned, snapshot), None
+    except EmbeddingsUnavailableError as error:
+        if it.vectors is None or it.vectors.settings.commit != "words_first":
+            raise
+        return (), error
 
 
 def _index(it: _Running, planned: Iterator[Page | RemovalCandidate], snapshot: SqliteSnapshot) -> tuple[float, ...]:
@@ -193,6 +210,7 @@ def _vector_phase(it: _Running, plan: VectorPlan, snapshot: SqliteSnapshot) -> "
             plan.target.id,
             [record.name for record in it.base.state.roots()],
             files_per_page=it.settings.queue.files_per_job,
+            chunks_per_page=chunks_per_page(plan.target.identity.dimension),
             first_number=VECTOR_NUMBERS,
             without=it.outcomes.refused_keys,
         )
@@ -263,7 +281,11 @@ def _record_given_up(base: WritableBase, failures: Sequence[FileFailure], outcom
 
 
 def _close(
-    it: _Running, removals: RemovalReport, vectors: VectorReport | None, holds_s: tuple[float, ...]
+    it: _Running,
+    removals: RemovalReport,
+    vectors: VectorReport | None,
+    holds_s: tuple[float, ...],
+    stopped_by: EmbeddingsUnavailableError | None,
 ) -> IndexReport:
     """Record how the run has ended: knowledge.db says what it holds before state.db says that the run is over."""
     base, run, roots, outcomes = it.base, it.run, it.roots, it.outcomes
@@ -276,14 +298,15 @@ def _close(
         outcomes.fail(failure.reason, failure.key, failure.detail)
     counts = removals.settled(outcomes.counts)
     problems = tuple(problem for root in roots for problem in root.report.problems)
-    ended_well = not outcomes.failures and not problems and not removals.held
+    ended_well = not outcomes.failures and not problems and not removals.held and stopped_by is None
     state: RunState = "done" if ended_well else "partial"
     if run.full:
         names = [root.scope.record.name for root in roots if root.report.ended_well]
         base.state.mark_full(names, run.generation)
         base.state.forget_old_failures([root.scope.prefix for root in roots], run.started_ns)
     base.writer.close_generation(run.generation, complete=run.full and not problems)
-    base.state.end_run(run.id, state, counts, removals.cause or ("directory_unreadable" if problems else ""))
+    cause = removals.cause or ("directory_unreadable" if problems else stopped_by.code if stopped_by else "")
+    base.state.end_run(run.id, state, counts, cause)
     totals = base.writer.counts()
     outcomes.progress.stage = "done"
     return IndexReport(
@@ -304,4 +327,5 @@ def _close(
         holds_s=holds_s,
         vectors=vectors,
         vector_status=base.writer.vector_status(),
+        stopped_by=stopped_by,
     )

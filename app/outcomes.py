@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.progress import RunProgress
 from app.removing import RemovalReport
+from domain.errors import EmbeddingsUnavailableError
 from domain.files import Outcome, Reason
 from domain.vectors import VectorIdentity
 from store.state_port import PageOutcome, RunRecord, RunState
@@ -60,6 +61,7 @@ class IndexReport:
     holds_s: tuple[float, ...]
     vectors: VectorReport | None = None
     vector_status: VectorStatus = NO_VECTORS
+    stopped_by: EmbeddingsUnavailableError | None = None  # vectors did not follow, and words did not wait for them
 
     @property
     def exit_status(self) -> int:
@@ -89,7 +91,7 @@ class Outcomes:
         progress.embedded += page.texts.embedded
         progress.reused += page.texts.reused
         progress.from_parts += page.texts.from_parts
-        if page.vectors:  # stored before: these files were counted when they were
+        if page.kind == "vectors":  # of documents that are stored: their files were counted when they were checked
             return
         progress.checked += sum(outcome.counts.values())
         progress.written += len(page.documents)

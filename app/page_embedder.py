@@ -37,7 +37,7 @@ async def page_embedder(
     )
     store = SqliteStore(database, base_id=None)
     target = VectorTarget(plan.target, plan.beside, plan.settings.commit == "words_first", plan.verified)
-    pages = PageEmbedder(target, embedder, store.reader, executor)
+    pages = PageEmbedder(target, embedder, store.reader, executor, queue)
     try:
         yield pages
     finally:

@@ -119,7 +119,8 @@ async def run_pipeline(
                 page_embedder(plan.vectors, plan.layout.database, queue, executor, share=1.0)
             )
             context = wiring.check_context(executor, embedder)
-            workers = [_run_worker(build_check_worker(pool, context, pages=PAGES_HERE))]
+            give_up = None if embedder is None else embedder.give_up
+            workers = [_run_worker(build_check_worker(pool, context, pages=PAGES_HERE), give_up)]
         await _until_first(_dispatch(dispatcher, phases), [writer.run(), wiring.until_stopped(), *workers], address)
         if plan.queue_url:
             await queue.drop_everything()
@@ -242,12 +243,15 @@ def build_write_worker(pool: ArqRedis, context: WriterContext) -> Worker:
     return build_worker(pool, context, jobs)
 
 
-async def _run_worker(worker: Worker) -> None:
-    """Run an arq worker until cancelled, then end it in order, also where it is cancelled once more meanwhile."""
+async def _run_worker(worker: Worker, give_up: Callable[[], None] | None = None) -> None:
+    """Run an arq worker until cancelled, then end it in order, also where it is cancelled once more meanwhile.
+    `give_up` ends what its jobs wait for outside: a server that is away would keep them."""
     running = asyncio.create_task(worker.async_run())
     try:
         await asyncio.shield(running)
     finally:
+        if give_up is not None:
+            give_up()
         ending = asyncio.create_task(_end_worker(worker, running))
         try:
             await asyncio.shield(ending)

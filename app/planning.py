@@ -11,7 +11,7 @@ from domain.files import Page, Reason
 from domain.keys import printable
 from domain.settings import Settings
 from scheduler.ignore_rules import scope_of_root
-from scheduler.plan import PlanPolicy, PlanTally, into_pages, plan
+from scheduler.plan import PAGE_CAP_BYTES, PlanPolicy, PlanTally, into_pages, plan
 from scheduler.walk import WalkReport, WalkRules, walk, walk_files
 from store.port import Snapshot, StoredFile
 from store.state_port import RemovalCandidate
@@ -33,12 +33,14 @@ def plan_roots(
     roots: Sequence[RootRun],
     snapshot: Snapshot,
     progress: RunProgress,
+    *,
+    bytes_per_page: int = PAGE_CAP_BYTES,
 ) -> Iterator[Page | RemovalCandidate]:
     """The pages of all roots, one after the other, numbered through."""
     number = 1
     progress.tallies = [root.tally for root in roots]
     for root in roots:
-        for item in plan_root(settings, policy, root, snapshot, number):
+        for item in plan_root(settings, policy, root, snapshot, number, bytes_per_page=bytes_per_page):
             if isinstance(item, Page):
                 number = item.number + 1
             yield item
@@ -46,7 +48,13 @@ def plan_roots(
 
 
 def plan_root(
-    settings: Settings, policy: PlanPolicy, root: RootRun, snapshot: Snapshot, first_number: int
+    settings: Settings,
+    policy: PlanPolicy,
+    root: RootRun,
+    snapshot: Snapshot,
+    first_number: int,
+    *,
+    bytes_per_page: int = PAGE_CAP_BYTES,
 ) -> Iterator[Page | RemovalCandidate]:
     scope = root.scope
     rules = walk_rules(settings, scope)
@@ -64,6 +72,7 @@ def plan_root(
         plan(walked, stored, policy, root.tally),
         scope.record.name,
         files_per_page=settings.queue.files_per_job,
+        bytes_per_page=bytes_per_page,
         first_number=first_number,
     )
     removes_absent = scope.is_full or scope.is_gone  # a path below a root removes nothing but itself, gone (R29)

@@ -42,7 +42,7 @@ def status_text(status: BaseStatus, located: Located, settings: Settings, now_ns
     lines.append(f"state: {_COMPLETENESS[status.completeness]}; last full run {_complete_ago(status, now_ns)}")
     held = f", {count(status.skipped, 'file')} skipped" if status.skipped else ""
     lines.append(f"holds: {count(status.documents, 'document')}, {count(status.chunks, 'chunk')}{held}")
-    lines += list(_vector_state_lines(status))
+    lines += list(_vector_state_lines(status, settings))
     lines += [f"root: {_root_words(root)}" for root in status.roots]
     lines.append(f"now: {_running_words(status, now_ns)}")
     lines.append(f"last run: {_run_words(status.last_run, now_ns)}")
@@ -50,15 +50,28 @@ def status_text(status: BaseStatus, located: Located, settings: Settings, now_ns
     return "\n".join(lines) + "\n"
 
 
-def _vector_state_lines(status: BaseStatus) -> Iterator[str]:
+def _vector_state_lines(status: BaseStatus, settings: Settings) -> Iterator[str]:
     """What of the vectors is still to come."""
     vectors = status.vectors
     if vectors.pending_documents:
         pending = f"{count(vectors.pending_documents, 'document')} ({count(vectors.pending_chunks, 'chunk')})"
         yield f"vectors: pending for {pending}; `knowledge index` makes them"
     if vectors.building is not None:
-        made = name(vectors.building.identity.model)
-        yield f"vectors: a set of {made} is being made; `knowledge index --reindex` goes on with it"
+        yield f"vectors: a set of {name(vectors.building.identity.model)} is {_building_words(status, settings)}"
+
+
+def _building_words(status: BaseStatus, settings: Settings) -> str:
+    """How a set that does not answer yet stands, and what brings it to its end."""
+    building = status.vectors.building
+    if status.holder:
+        return "being made; it answers once it is complete"
+    if building is None or settings.embeddings is None:
+        return "half made"
+    from retrieval.query_vector import WantedVectors
+
+    if WantedVectors.of(settings.embeddings).difference(building):
+        return "half made, and not what the configuration asks for; `knowledge index --reindex` drops it"
+    return "half made; `knowledge index --reindex` makes the rest"
 
 
 def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns: int) -> Json:
@@ -77,7 +90,7 @@ def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns
             "skipped": status.skipped,
             "pending_vectors": status.vectors.pending_chunks,
             "failed": status.failed,
-            "run_in_progress": _run_json(status.running),
+            "run_in_progress": _run_json(status.running, is_running=True),
         },
         "locked_by": status.holder or None,
         "last_run": _run_json(status.last_run),
@@ -135,7 +148,7 @@ def _vector_words(status: BaseStatus) -> str:
     """`18,189 (256 dimensions, 34.1 MB), searched by bits; 12 from parts; 3 unused; 40 chunks pending`."""
     counts, active = status.vector_counts, status.vectors.active
     if counts is None or active is None:
-        return "none" if status.vectors.building is None else "none yet: the first ones are being made"
+        return "none" if status.vectors.building is None else f"none yet: the first ones are {_made(status)}"
     about = f"{active.identity.dimension} dimensions, {size(counts.bytes)}"
     words = f"{counts.vectors:,} ({about}), {_METHODS[counts.method]}"
     told = (
@@ -144,7 +157,11 @@ def _vector_words(status: BaseStatus) -> str:
         (status.vectors.pending_chunks, "still to be made"),
     )
     words += "".join(f"; {number:,} {what}" for number, what in told if number)
-    return words + ("; a new set is being made" if status.vectors.building is not None else "")
+    return words + (f"; a new set is {_made(status)}" if status.vectors.building is not None else "")
+
+
+def _made(status: BaseStatus) -> str:
+    return "being made" if status.holder else "half made"
 
 
 def stats_json(status: BaseStatus, settings: Settings) -> Json:
@@ -248,8 +265,10 @@ def _complete_ago(status: BaseStatus, now_ns: int) -> str:
 def _running_words(status: BaseStatus, now_ns: int) -> str:
     if not status.holder:
         return "nothing is running"
-    since = f", begun {ago(status.running.started_ns, now_ns)}" if status.running is not None else ""
-    return f"the index is being written by {name(status.holder)}{since}"
+    run = status.running
+    since = f", begun {ago(run.started_ns, now_ns)}" if run is not None else ""
+    waits = f"; it waits: {one_line(run.cause, 200)}" if run is not None and run.state == "waiting" else ""
+    return f"the index is being written by {name(status.holder)}{since}{waits}"
 
 
 def _run_words(run: RunRecord | None, now_ns: int) -> str:
@@ -258,19 +277,25 @@ def _run_words(run: RunRecord | None, now_ns: int) -> str:
     # a run without an end and without its process has been killed; the next one writes that down
     state = _RUN_STATES.get(run.state, run.state) if run.ended_ns is not None else "was cut off"
     took = f", took {duration((run.ended_ns - run.started_ns) / 1e9)}" if run.ended_ns is not None else ""
-    cause = f" ({one_line(run.cause.replace('_', ' '), 200)})" if run.cause else ""
+    is_told = run.cause and run.cause != run.state
+    cause = f" ({one_line(run.cause.replace('_', ' '), 200)})" if is_told else ""
     told = f": {counts_words(run.counts)}" if run.counts else ""
     return f"{run.kind} {ago(run.started_ns, now_ns)}, {state}{cause}{took}{told}"
 
 
-def _run_json(run: RunRecord | None) -> Json | None:
+def _run_json(run: RunRecord | None, *, is_running: bool = False) -> Json | None:
     if run is None:
         return None
+    state = run.state
+    if is_running:
+        state = "waiting" if state == "waiting" else "running"
+    elif run.ended_ns is None:
+        state = "interrupted"  # killed: the next run writes it down
     return {
         "id": run.id,
         "generation": run.generation,
         "kind": run.kind,
-        "state": run.state if run.ended_ns is not None else "running",
+        "state": state,
         "cause": run.cause,
         "roots": list(run.roots),
         "full": run.full,

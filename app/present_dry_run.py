@@ -40,19 +40,29 @@ def _lines(forecast: Forecast, located: Located, settings: Settings) -> Iterator
     yield (
         f"about {size(forecast.text_bytes)} of text, {count(forecast.chunks, 'chunk')},"
         f" {size(forecast.index_bytes)} of index, {duration(forecast.minutes * 60)}"
+        f"{' without the vectors' if settings.embeddings is not None else ''}"
     )
     if settings.embeddings is not None:
-        from embedding.build import host_shown
-
-        calls = count(embedding_calls(forecast, settings.embeddings), "call")
-        yield (
-            f"to embed: up to {count(forecast.chunks, 'text')} in about {calls} to"
-            f" {name(host_shown(settings.embeddings))}, model {name(settings.embeddings.model)};"
-            " what has a vector is not sent again"
-        )
+        yield from _embedding_lines(forecast, settings.embeddings)
     short = " - not enough" if forecast.index_bytes > forecast.free_bytes else ""
     yield f"free disk there: {size(forecast.free_bytes)}{short}"
     yield index_line(located, settings)
+
+
+def _embedding_lines(forecast: Forecast, embeddings: EmbeddingsSettings) -> Iterator[str]:
+    """How long a model takes is not known before it is asked, and is not guessed."""
+    from embedding.build import host_shown
+    from retrieval.query_vector import WantedVectors
+
+    calls = count(embedding_calls(forecast, embeddings), "call")
+    yield (
+        f"to embed: up to {count(forecast.chunks, 'text')} in about {calls} to {name(host_shown(embeddings))},"
+        f" model {name(embeddings.model)}; what has a vector is not sent again"
+    )
+    active = forecast.vectors.active
+    is_another = active is None or bool(WantedVectors.of(embeddings).difference(active))
+    if forecast.has_documents and is_another and not forecast.is_reindex:
+        yield "this run would be refused: the index does not hold vectors like these; add --reindex"
 
 
 def embedding_calls(forecast: Forecast, embeddings: EmbeddingsSettings) -> int:

@@ -34,7 +34,7 @@ def progress_line(progress: RunProgress) -> str:
     remaining_s = progress.remaining_s
     if progress.hold_up:
         return f"waiting: {one_line(progress.hold_up, 200)}; {', '.join(parts)}"
-    if remaining_s is not None and progress.stage == "indexing":
+    if remaining_s and progress.stage == "indexing":  # none where all files are checked, and vectors are made still
         parts.append(f"{duration(round(max(remaining_s, 1)))} left")
     return f"{_STAGES[progress.stage]}: {', '.join(parts)}"
 

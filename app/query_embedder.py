@@ -10,9 +10,9 @@ from concurrent.futures import wait
 from dataclasses import replace
 from typing import Protocol
 
-from domain.errors import ConfigurationError
+from domain.errors import ConfigurationError, EmbeddingsChangedError
 from domain.settings import EmbeddingsSettings
-from domain.vectors import PinnedIdentity
+from domain.vectors import CANARY_TEXTS, PinnedIdentity
 from embedding.port import Embedder, Expected, QueryUnreachableError
 from retrieval.query_vector import Meaning, Stopped, WantedVectors
 
@@ -38,6 +38,7 @@ class QueryEmbedder:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._embedders: dict[tuple[str, Expected], Embedder] = {}  # used in the loop only
+        self._proven: set[tuple[str, Expected]] = set()  # models that are replaced, and that the server still has
 
     def meaning(self, stopped: Stopped | None = None) -> Meaning:
         """For one search; `stopped` says whether whoever asked still waits."""
@@ -78,6 +79,9 @@ class QueryEmbedder:
         if embedder is None:
             settings = replace(self._settings, model=identity.model)  # of the set that answers, not of one being made
             embedder = self._embedders[key] = self._make(settings, key[1])
+        if identity.model != self._settings.model and key not in self._proven:
+            await _refuse_replaced(embedder, pinned)
+            self._proven.add(key)
         return await embedder.embed_query(text)
 
     async def _close_embedders(self) -> None:
@@ -96,6 +100,22 @@ class QueryEmbedder:
                 self._thread = threading.Thread(target=self._loop.run_forever, name="query-embedder", daemon=True)
                 self._thread.start()
             return self._loop
+
+
+async def _refuse_replaced(embedder: Embedder, pinned: PinnedIdentity) -> None:
+    """While the vectors of another model are made, the old ones answer as long as the server has the old model. Many
+    servers answer with the one model they have, whatever its name in the request.
+
+    Raises QueryUnreachableError where it is gone: words answer until the new vectors do.
+    """
+    from embedding.canary import canary_difference
+
+    try:
+        difference = canary_difference(pinned, await embedder.probe(CANARY_TEXTS))
+    except EmbeddingsChangedError as error:
+        difference = error.message
+    if difference:
+        raise QueryUnreachableError(f"the server does not have {pinned.identity.model} any more: {difference}")
 
 
 def _configured_embedder(settings: EmbeddingsSettings, expected: Expected) -> Embedder:

@@ -33,7 +33,7 @@ def answer(store: SqliteStore, request: SearchRequest, meaning: Meaning | None) 
                 status = snapshot.vector_status()
                 if status.active is None or plan.identity is None or status.active.id != plan.identity.id:
                     continue
-                query = query._replace(status=status)
+                query = query._replace(status=status if wanted is None else wanted.concerning(status))
             return search(snapshot, request, query)
     raise EmbeddingsChangedError("the vectors of the index were exchanged during the search", hint="search again")
 

@@ -4,18 +4,18 @@ Everything that can refuse a run does so before anything is written (S0-13, S1-1
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from app.assignment import VectorPlan
 from app.outcomes import Outcomes, VectorReport
 from app.wiring import WritableBase
 from domain.errors import EmbeddingsChangedError
-from domain.files import FileCheck, Outcome, Page
+from domain.files import Outcome
 from domain.settings import EmbeddingsSettings
 from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity, difference_from
 from store.sqlite import SqliteSnapshot
 from store.state_port import RunRecord
-from store.vector_port import VectorSnapshot, VectorStatus
+from store.vector_port import VectorStatus
 from store.write_port import VectorWriter
 
 COLLECT_AFTER_REPLACED = 1000  # documents in one run
@@ -54,9 +54,9 @@ def prepare_vectors(
         return VectorPlan(wanted, active)
     announce(host_shown(wanted), wanted.model)
     identity, canary = asyncio.run(_probe(wanted, key))
-    if active is not None and not re_embed and _is_same(active, identity, canary):
-        return VectorPlan(wanted, active, verified=True)
-    pinned = writer.pin_identity(identity, canary, afresh=re_embed)
+    known = [one for one in (status.building, status.active) if one is not None and one.identity == identity]
+    is_another = any(not _is_same(one, identity, canary) for one in known)  # under the same name
+    pinned = writer.pin_identity(identity, canary, afresh=re_embed or is_another)
     beside = status.active if pinned.state == "building" else None
     return VectorPlan(wanted, pinned, beside, verified=True)
 
@@ -110,28 +110,6 @@ def _refusal(status: VectorStatus, wanted: EmbeddingsSettings) -> EmbeddingsChan
     )
 
 
-def vector_pages(
-    snapshot: VectorSnapshot,
-    identity: int,
-    roots: Sequence[str],
-    *,
-    files_per_page: int,
-    first_number: int,
-    without: Collection[str],
-) -> Iterator[Page]:
-    """Pages of stored documents that lack vectors of an identity, root by root, in key order. `without`: keys that
-    were refused in this run already."""
-    number = first_number
-    for root in roots:
-        after = ""
-        while keys := snapshot.keys_without_vectors(identity, after=after, limit=files_per_page, prefix=f"{root}/"):
-            after = keys[-1][0]
-            files = tuple(FileCheck(key, file_hash) for key, file_hash in keys if key not in without)
-            if files:
-                yield Page(number, root, files, "vectors")
-                number += 1
-
-
 def settle_vectors(
     base: WritableBase, snapshot: SqliteSnapshot, plan: VectorPlan, run: RunRecord, outcomes: Outcomes
 ) -> VectorReport:
@@ -141,7 +119,7 @@ def settle_vectors(
     """
     is_built = plan.target.state == "building"
     lacking = snapshot.keys_without_vectors(plan.target.id, after="", limit=len(outcomes.refused_keys) + 1)
-    is_complete = all(key in outcomes.refused_keys for key, _ in lacking)
+    is_complete = all(document.key in outcomes.refused_keys for document in lacking)
     if is_built and is_complete:
         base.writer.activate_identity(plan.target.id, uncovered=len(lacking))
     replaced = outcomes.counts.get(Outcome.UPDATED.value, 0)

@@ -11,8 +11,12 @@ import msgspec
 
 from app.assignment import READY_LINE, Assignment, LastWords, PipelinePlan
 from domain.errors import (
+    ConfigurationError,
+    DiskFullError,
     EmbeddingsChangedError,
     EmbeddingsUnavailableError,
+    FormatError,
+    IntegrityError,
     KnowledgeError,
     QueueError,
     StorageError,
@@ -26,27 +30,31 @@ if TYPE_CHECKING:
 
 DEATHS_ALLOWED = 24  # in one run: enough to bisect a full window down to its files
 KEPT_STDERR_BYTES = 4096
+MEND_HINT = "mend that, then run the command again"
 # how a worker process ends that cannot go on for a reason outside of it: another one would fare no better
 _ENDINGS: tuple[type[KnowledgeError], ...] = (
+    ConfigurationError,
+    FormatError,
+    IntegrityError,
     StorageError,
+    DiskFullError,
     EmbeddingsUnavailableError,
     EmbeddingsChangedError,
     QueueError,
 )
+_ONLY_BY_NAME = (ConfigurationError,)  # an interpreter that cannot start what it is to run ends with this status too
 
 
 def ending(status: int, last_line: str) -> KnowledgeError | None:
     """What ends the run with a worker process that ended so; None where another one may be started."""
-    of_status = [kind for kind in _ENDINGS if kind.exit_status == status]
-    if not of_status:
-        return None
-    try:
-        words = msgspec.json.decode(last_line, type=LastWords)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        said = f": {last_line}" if last_line else ""
-        return of_status[0](f"a worker had to stop{said}", hint="mend that, then run the command again")
-    named = [kind for kind in of_status if kind.code == words.code]
-    return (named or of_status)[0](words.message, hint=words.hint or "mend that, then run the command again")
+    words = _last_words_of(last_line)
+    named = [kind for kind in _ENDINGS if (kind.exit_status, kind.code) == (status, words.code)]
+    of_status = [kind for kind in _ENDINGS if kind.exit_status == status and kind not in _ONLY_BY_NAME]
+    for kind in named or of_status:
+        if words.code:
+            return kind(words.message, hint=words.hint or MEND_HINT)
+        return kind(f"a worker had to stop{_said(last_line)}", hint=MEND_HINT)
+    return None
 
 
 async def run_with_workers(
@@ -150,8 +158,14 @@ async def _last_words(process: asyncio.subprocess.Process) -> str:
     return lines[-1] if lines else ""
 
 
+def _last_words_of(last_line: str) -> LastWords:
+    """What a worker process said last; without a code where it did not choose its words."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(last_line, type=LastWords)
+    return LastWords("", last_line, "")
+
+
 def _said(last_line: str) -> str:
     """A last line as the end of a sentence."""
-    with suppress(msgspec.DecodeError):
-        last_line = msgspec.json.decode(last_line, type=LastWords).message
-    return f": {last_line}" if last_line else ""
+    message = _last_words_of(last_line).message
+    return f": {message}" if message else ""

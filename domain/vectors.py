@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 SENT_HASH_BYTES = 16  # decides that a vector is reused: two texts must never share one
 MAX_INPUT_BYTES = 128 * 1024  # UTF-8; a longer text is split without asking (R21)
 MAX_QUERY_CHARS = 8192
+LINK_WEIGHT_BYTES = 256  # text that holds the store's lock for as long as a chunk's link to its vector
 CANARY_TOLERANCE = 1e-3  # of the cosine; also of the norm that counts as normalised (S1-14)
 CANARY_TEXTS = (
     "The lighthouse keeper wrote down the weather every evening.",
@@ -60,6 +61,11 @@ def sent_text(document_prefix: str, heading_path: str, body: str, lead: str = ""
     prefix = document_prefix.replace("{title}", heading_path or "none") if document_prefix else ""
     content = "\n\n".join(part for part in (heading_path, body) if part) or lead.strip()
     return prefix + content
+
+
+def vector_weight_bytes(dimension: int) -> int:
+    """How much text holds the store's lock for as long as one vector more: 20 us, and 40 ns a dimension."""
+    return LINK_WEIGHT_BYTES + dimension // 2
 
 
 def sent_hash(text: str) -> bytes:

@@ -18,6 +18,8 @@ from embedding.unit_vectors import unit_vectors
 SERVER_FAULT = 500
 QUERIES_KEPT = 128  # vectors of the latest queries: paging through hits asks the same again and again
 START_HINT = "start it, or correct embeddings.base_url; `knowledge doctor` tries it again"
+REFUSED_HINT = "correct embeddings.base_url or embeddings.model; `knowledge doctor` tries it again"
+KEY_STATUSES = (401, 403)
 
 
 class WholeAnswer(Answer, Protocol):
@@ -51,6 +53,7 @@ class OpenAIEmbedder:
         self._server = server
         self._expected = expected
         self._document_prefix = settings.document_prefix
+        self._key_variable = settings.api_key_env
         self._limits = BatchLimits(settings.batch, settings.max_batch_bytes)
         self._batcher = Batcher(client.request, self._limits, lanes=settings.concurrency, server=server)
         self._queries: OrderedDict[str, bytes] = OrderedDict()
@@ -64,10 +67,19 @@ class OpenAIEmbedder:
             how = "does not answer" if isinstance(failed, Unreachable) else "does not answer as it should"
             raise EmbeddingsUnavailableError(
                 f"the embedding server at {self._server} {how}: {failed.words}",
-                hint=START_HINT,
+                hint=self._hint(failed),
             ) from failed
         vectors = tuple(unit_vectors(answer.vectors))
         return Probe(answer.served_model, answer.vectors.shape[1], answer.normalised, vectors)
+
+    def _hint(self, failed: Unreachable | Rejected) -> str:
+        if isinstance(failed, Unreachable):
+            return START_HINT
+        if failed.status not in KEY_STATUSES:
+            return REFUSED_HINT
+        if self._key_variable:
+            return f"the variable {self._key_variable} (embeddings.api_key_env) does not hold a key that it takes"
+        return "it wants a key: name the variable that holds it in embeddings.api_key_env"
 
     async def embed_documents(self, texts: Sequence[str]) -> list[EmbeddedText]:
         """See the port."""

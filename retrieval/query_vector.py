@@ -51,6 +51,11 @@ class WantedVectors(NamedTuple):
         """In words; "" where they agree."""
         return difference_from(pinned.identity, self.model, self.query_prefix, self.document_prefix)
 
+    def concerning(self, status: VectorStatus) -> VectorStatus:
+        """The same without a set that is half made and was given up: nobody is to wait for it."""
+        is_given_up = status.building is not None and self.difference(status.building)
+        return status._replace(building=None) if is_given_up else status
+
 
 class Meaning(NamedTuple):
     """The vector tier as a search is given it; None in its place where no embeddings are configured."""
@@ -103,11 +108,13 @@ def plan_meaning(snapshot: MeaningSnapshot, request: SearchRequest, wanted: Want
         if mode == "vector":
             raise
         return MeaningPlan(_asked_or(mode, Tier.degraded(DegradeCause.INDEX_META, error.message)))
+    status = wanted.concerning(status)
     if mode == "lexical":
         return MeaningPlan(Tier(TierKind.LEXICAL_ASKED), status=status)
     tier = standing_tier(wanted, status, has_documents=snapshot.has_documents())
     if tier.cause is DegradeCause.CHANGED:
-        raise EmbeddingsChangedError(tier.reason, hint=REINDEX_HINT)
+        changed = tier.reason if status.active is None else f"the embeddings have changed: {tier.reason}"
+        raise EmbeddingsChangedError(changed, hint=REINDEX_HINT)
     if tier.cause is not None and mode == "vector":
         raise EmbeddingsUnavailableError(f"there are no vectors yet: {tier.reason}", hint=_LEXICAL_HINT)
     if mode == "vector":
@@ -149,8 +156,7 @@ def _change(wanted: WantedVectors, status: VectorStatus) -> str:
         return ""
     if status.active is None:
         return "this index holds no vectors, while embeddings are configured"
-    difference = wanted.difference(status.active)
-    return f"the embeddings have changed: {difference}" if difference else ""
+    return wanted.difference(status.active)
 
 
 def _asked_or(mode: Mode, degraded: Tier) -> Tier:

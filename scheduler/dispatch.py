@@ -172,6 +172,7 @@ class Dispatcher:
             except TimeoutError:
                 self._hold_up(await self._queue.hold_up())
                 await self._look_for_lost()
+        self._hold_up("")  # also where the last page came while the cause was asked for
 
     async def _look_for_lost(self) -> None:
         """Send again what the queue has lost (R35): in flight, while no job of the base waits or runs."""

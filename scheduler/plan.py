@@ -143,10 +143,15 @@ def take_batch(
 
 
 def into_pages(
-    planned: Iterable[Planned], root: str, *, files_per_page: int, first_number: int = 1
+    planned: Iterable[Planned],
+    root: str,
+    *,
+    files_per_page: int,
+    bytes_per_page: int = PAGE_CAP_BYTES,
+    first_number: int = 1,
 ) -> Iterator[Page | RemovalCandidate]:
-    """Cut a root's plan into pages of up to `files_per_page` files and of what one job may carry; candidates pass
-    through."""
+    """Cut a root's plan into pages of up to `files_per_page` files, `bytes_per_page` of text and the keys that one job
+    may carry; candidates pass through."""
     number = first_number
     files: list[FileCheck] = []
     text_bytes = keys_bytes = 0
@@ -157,7 +162,7 @@ def into_pages(
         check, file_bytes = item
         text_bytes += file_bytes
         keys_bytes += len(check.key.encode()) + HASH_BYTES
-        is_over = text_bytes > PAGE_CAP_BYTES or keys_bytes > PAGE_KEYS_CAP_BYTES
+        is_over = text_bytes > bytes_per_page or keys_bytes > PAGE_KEYS_CAP_BYTES
         if files and (is_over or len(files) >= files_per_page):
             yield Page(number, root, tuple(files))
             number, files = number + 1, []

@@ -72,10 +72,10 @@ def nearest(
 
 
 def usual_method(vectors: int) -> VectorMethod:
-    """How a process that begins with a search finds the nearest of so many vectors."""
+    """How a search finds the nearest of so many vectors: whatever has embedded its query has numpy."""
     if not vectors:
         return "none"
-    return "exact" if vectors <= MOST_EXACT_COLD else "bits"
+    return "exact" if vectors <= MOST_EXACT_WARM else "bits"
 
 
 def _active(connection: driver.Connection) -> tuple[int, int] | None:

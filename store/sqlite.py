@@ -23,7 +23,7 @@ from store.port import (
     SubstringFind,
     Visibility,
 )
-from store.vector_port import DocumentTexts, VectorCounts, VectorFind, VectorStatus
+from store.vector_port import DocumentTexts, UncoveredDocument, VectorCounts, VectorFind, VectorStatus
 
 
 class SqliteSnapshot:
@@ -161,7 +161,7 @@ class SqliteSnapshot:
 
     def keys_without_vectors(
         self, identity: int, *, after: str, limit: int, prefix: str = ""
-    ) -> Sequence[tuple[str, bytes]]:
+    ) -> Sequence[UncoveredDocument]:
         with translated(self._path):
             return vector_queries.keys_without_vectors(self._connection, identity, after, limit, prefix)
 

@@ -50,6 +50,14 @@ class VectorFind(NamedTuple):
     method: VectorMethod = "none"
 
 
+class UncoveredDocument(NamedTuple):
+    """A stored document without vectors of an identity."""
+
+    key: str
+    file_hash: bytes
+    chunk_count: int
+
+
 class ChunkText(NamedTuple):
     """What the text sent for a chunk is made from (domain.vectors.sent_text)."""
 
@@ -79,8 +87,8 @@ class VectorSnapshot(Protocol):
 
     def keys_without_vectors(
         self, identity: int, *, after: str, limit: int, prefix: str = ""
-    ) -> Sequence[tuple[str, bytes]]:
-        """Key and file hash of documents not covered under an identity, in key order, behind a key."""
+    ) -> Sequence[UncoveredDocument]:
+        """Documents not covered under an identity, in key order, behind a key."""
         ...
 
     def texts_of(self, keys: Sequence[str]) -> Sequence[DocumentTexts]:

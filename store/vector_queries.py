@@ -13,7 +13,7 @@ from store import driver
 from store.nearest import usual_method
 from store.queries import key_range
 from store.vector_blocks import row_bytes
-from store.vector_port import NO_VECTORS, ChunkText, DocumentTexts, VectorCounts, VectorStatus
+from store.vector_port import NO_VECTORS, ChunkText, DocumentTexts, UncoveredDocument, VectorCounts, VectorStatus
 from store.vector_schema import has_vectors
 
 HASHES_PER_STATEMENT = 512
@@ -34,7 +34,7 @@ SELECT (SELECT count(*) FROM embeddings INDEXED BY embeddings_by_text WHERE iden
 """
 # a document is linked whole or not at all, so its first chunk speaks for all of them
 _UNCOVERED = (
-    "SELECT key, file_hash FROM documents WHERE key >= :first AND key > :after AND key < :end"
+    "SELECT key, file_hash, chunk_count FROM documents WHERE key >= :first AND key > :after AND key < :end"
     " AND NOT EXISTS (SELECT 1 FROM chunks JOIN vector_links ON chunk = chunks.id AND identity = :identity"
     " WHERE document = documents.id AND ordinal = 0)"
     " ORDER BY key LIMIT :limit"
@@ -95,13 +95,13 @@ def known_vectors(connection: driver.Connection, identity: int, sent_hashes: Seq
 
 def keys_without_vectors(
     connection: driver.Connection, identity: int, after: str, limit: int, prefix: str
-) -> Sequence[tuple[str, bytes]]:
-    """Key and file hash of documents that are not linked under an identity, in key order."""
+) -> Sequence[UncoveredDocument]:
+    """Documents that are not linked under an identity, in key order."""
     if not has_vectors(connection):
         return []
     first, end = key_range(prefix)
     asked = {"identity": identity, "first": first, "after": after, "end": end, "limit": limit}
-    return [(row[0], row[1]) for row in connection.execute(_UNCOVERED, asked).fetchall()]
+    return [UncoveredDocument(*row) for row in connection.execute(_UNCOVERED, asked).fetchall()]
 
 
 def texts_of(connection: driver.Connection, keys: Sequence[str]) -> Sequence[DocumentTexts]:

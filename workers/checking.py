@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from domain.documents import CutDocument
-from domain.files import FileCheck, FileFailure, FileStat, Page, Reason
+from domain.files import FileCheck, FileFailure, FileStat, Page, PageKind, Reason
 from domain.keys import is_plain_text, path_below_root
 from domain.markdown.spans import ScanTooSlowError, deadline_after
 from store.write_port import ChunkRow, DocumentWrite, RecheckWrite, SkipWrite, VectorsWrite
@@ -52,6 +52,7 @@ class FinishedPage:
     failures: tuple[FileFailure, ...] = ()
     vectors: tuple[VectorsWrite, ...] = ()
     texts: TextCounts = TextCounts()
+    kind: PageKind = "check"  # as it was planned
 
     @property
     def text_bytes(self) -> int:

@@ -5,10 +5,10 @@ really sent. A text that is refused fails its own document and no other (R21).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from domain.files import FileFailure, Reason
 from domain.vectors import CANARY_TEXTS, PinnedIdentity, sent_hash, sent_text
@@ -33,6 +33,17 @@ class VectorTarget:
     verified: bool = False  # this run has seen that the server still answers for the identity
 
 
+class Verification(Protocol):
+    """What the workers of a run tell each other, so that one of them asks for all: a server that goes away later is
+    waited for (R18), by workers too that have asked nothing yet. Raises QueueError."""
+
+    async def is_verified(self) -> bool:
+        """Whether the server has been seen, in this run, to answer as the identity says."""
+        ...
+
+    async def say_verified(self) -> None: ...
+
+
 class PageEmbedder:
     """Brings vectors to the pages of one run. `executor` is the thread on which the store is asked."""
 
@@ -42,14 +53,18 @@ class PageEmbedder:
         embedder: Embedder,
         open_snapshot: Callable[[], VectorSnapshot],
         executor: Executor,
+        verification: Verification,
     ) -> None:
         self._vectors = vectors
         self._embedder = embedder
         self._open_snapshot = open_snapshot
         self._executor = executor
         self._snapshot: VectorSnapshot | None = None
+        self._verification = verification
         self._is_verified = vectors.verified
         self._verifying = asyncio.Lock()
+        self._asking: set[asyncio.Task[Sequence[EmbeddedText]]] = set()
+        self._has_given_up = False
 
     async def embed_page(self, page: FinishedPage) -> FinishedPage:
         """The page with links for its documents and the vectors that the store lacks. With `words_first` nothing is
@@ -67,10 +82,16 @@ class PageEmbedder:
         stored = await self._in_thread(self._read_texts, keys)
         texts = await self._in_thread(_texts_of_stored, stored, self._vectors.target)
         known, vectors = await self._vectors_for(texts, send=True)
-        page = FinishedPage(run, number, root)
+        page = FinishedPage(run, number, root, kind="vectors")
         return await self._in_thread(
             _with_stored, page, stored, texts, known, vectors, self._vectors.target, generation
         )
+
+    def give_up(self) -> None:
+        """End whatever waits for the embedder, now and from now on, with CancelledError: its run is over."""
+        self._has_given_up = True
+        for asking in self._asking:
+            asking.cancel()
 
     async def aclose(self) -> None:
         await self._embedder.aclose()
@@ -81,16 +102,32 @@ class PageEmbedder:
         missing = {key: text for key, text in texts.items() if key not in known}
         if not missing or not send:
             return known, {}
-        await self._verify()
-        results = await self._embedder.embed_documents(list(missing.values()))
+        results = await self._asked(list(missing.values()))
         return known, dict(zip(missing, results, strict=True))
+
+    async def _asked(self, texts: Sequence[str]) -> Sequence[EmbeddedText]:
+        if self._has_given_up:
+            raise asyncio.CancelledError
+        asking = asyncio.create_task(self._verify_and_embed(texts))
+        self._asking.add(asking)
+        try:
+            return await asking
+        finally:
+            self._asking.discard(asking)
+
+    async def _verify_and_embed(self, texts: Sequence[str]) -> Sequence[EmbeddedText]:
+        await self._verify()
+        return await self._embedder.embed_documents(texts)
 
     async def _verify(self) -> None:
         """Before the first text of a run is sent: the server still makes the vectors that are pinned (T25)."""
         async with self._verifying:
-            if not self._is_verified:
+            if self._is_verified:
+                return
+            if not await self._verification.is_verified():
                 refuse_changed(self._vectors.target, await self._embedder.probe(CANARY_TEXTS))
-                self._is_verified = True
+                await self._verification.say_verified()
+            self._is_verified = True
 
     def _read_texts(self, keys: Sequence[str]) -> Sequence[DocumentTexts]:
         return self._reader().texts_of(keys)
@@ -159,7 +196,7 @@ class _Supply:
         return tuple(NewVector(self._identity, key, self._made[key].parts, self._made[key].vector) for key in wanted)
 
 
-def _counts(texts: Texts, known: frozenset[bytes], made: Mapping[bytes, EmbeddedText]) -> TextCounts:
+def _counts(texts: Texts, known: Collection[bytes], made: Mapping[bytes, EmbeddedText]) -> TextCounts:
     embedded = [result for result in made.values() if result.vector]
     return TextCounts(
         embedded=len(embedded),
@@ -167,6 +204,12 @@ def _counts(texts: Texts, known: frozenset[bytes], made: Mapping[bytes, Embedded
         from_parts=sum(result.parts > 1 for result in embedded),
         pending=len(texts) - len(known) - len(made),
     )
+
+
+def _of_documents_known_whole(documents: Iterable[DocumentWrite], known: frozenset[bytes]) -> set[bytes]:
+    """The known texts of documents that lack none. What the others know is counted when they get the rest."""
+    whole = (write.links[0].sent_hashes for write in documents if known.issuperset(write.links[0].sent_hashes))
+    return {key for hashes in whole for key in hashes}
 
 
 def _with_vectors(
@@ -186,7 +229,8 @@ def _with_vectors(
             continue
         beside = () if vectors.beside is None else (links_of(chunk_texts(write), vectors.beside, required=False),)
         documents.append(replace(write, links=(links, *beside), new_vectors=supply.take(links.sent_hashes)))
-    return replace(page, documents=tuple(documents), failures=tuple(failures), texts=_counts(texts, known, made))
+    used = _of_documents_known_whole(documents, known) if vectors.words_first else known
+    return replace(page, documents=tuple(documents), failures=tuple(failures), texts=_counts(texts, used, made))
 
 
 def _with_stored(

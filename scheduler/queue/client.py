@@ -138,6 +138,13 @@ class PageQueue:
         said = await self._guard(self._pool.get(self._names.hold_up))
         return said.decode("utf-8", "replace") if said else ""
 
+    async def say_verified(self) -> None:
+        """Tell the workers of this run that the embeddings server answers as it did (workers.embedding)."""
+        await self._guard(self._pool.set(self._names.verified, b"1", px=JOB_EXPIRES_MS))
+
+    async def is_verified(self) -> bool:
+        return bool(await self._guard(self._pool.exists(self._names.verified)))
+
     async def waiting(self) -> int:
         """How many jobs wait or run: a page is in one of the two queues until it is in the store."""
         waiting = 0

@@ -33,6 +33,11 @@ class QueueNames:
         """Why workers make no progress now, in a few words; gone by itself soon after it is no longer said."""
         return f"{self.prefix}hold-up"
 
+    @property
+    def verified(self) -> str:
+        """There once a worker has seen that the embeddings server still answers for the index; dropped with its run."""
+        return f"{self.prefix}verified"
+
     def check_job(self, run: int, page: int, attempt: int) -> str:
         return f"{self.prefix}check:{run}:{page}:{attempt}"
 

@@ -84,6 +84,29 @@ def test_a_dry_run_estimates_the_calls(local: CommandLine) -> None:
     assert local("index", "--dry-run", "--reindex", "--json").value["estimated_embedding_calls"] == 1
 
 
+FIELDS = (
+    ["search", "beans"], ["index"], ["index", "--dry-run"], ["status"], ["stats"], ["sources", "--all"], ["verify"],
+    ["doctor"], ["rebuild"], ["show", "docs/rules.md"], ["show", "docs/rules.md#0"], ["eval", "recall"],
+)  # fmt: skip
+OF_THE_BASE = {"extensions", "metadata"}  # their keys are those of the files
+
+
+@pytest.mark.parametrize("arguments", FIELDS, ids=" ".join)
+def test_every_field_is_documented(local: CommandLine, arguments: list[str]) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference-json.md").read_text(encoding="utf-8")
+    as_json = ["--json", "-"] if arguments[0] == "eval" else ["--json"]
+    assert not [
+        name for name in names_in(local(*arguments, *as_json).value) if f"`{name}`" not in page.replace('"', "`")
+    ]
+
+
+def names_in(value: object) -> set[str]:
+    if isinstance(value, dict):
+        below = (names_in(inner) for name, inner in value.items() if name not in OF_THE_BASE)
+        return set(value).union(*below)
+    return set().union(*map(names_in, value)) if isinstance(value, list) else set()
+
+
 def test_a_server_that_is_away_degrades_a_search_and_fails_a_run(tmp_path: Path) -> None:
     """R6, S1-18, S1-19: exit 0 by words with the cause in the tier line, exit 15 of `vector` and of a run."""
     write_files(tmp_path, TEXTS)
@@ -142,6 +165,9 @@ def test_another_model_is_refused_and_made_with_reindex(tmp_path: Path) -> None:
             refused = command(*arguments)
             assert refused.status == 15, arguments
             assert "--reindex" in refused.err and "'n'" in refused.err
+            assert "the embeddings have changed: model is 'n'" in refused.err
+        tier = command("status").out.splitlines()[0]
+        assert tier.startswith("tier: hybrid -> DEGRADED to lexical (embeddings changed: model is 'n', ")
         assert len(server.requests) == before
         assert command("search", "--mode", "lexical", "beans").status == 0
         anew = command("index", "--reindex")
@@ -165,3 +191,69 @@ def test_words_first_says_what_is_pending(tmp_path: Path) -> None:
         done = command("index")
         assert done.status == 0 and "vectors: 3 texts embedded, 0 reused" in done.out
         assert command("search", "beans", "--json").value["index"]["pending_vectors"] == 0
+
+
+def test_status_says_that_a_run_waits_and_for_what(tmp_path: Path) -> None:
+    """P26, S1-20: from another terminal, while the server is away."""
+    write_files(tmp_path, TEXTS)
+    command = CommandLine(tmp_path)
+    with embedding_server(dimension=16, down_after=1, down_for_s=600) as server:
+        configure(tmp_path, {"base_url": server.url, "model": "m", "outage_limit": "60s"})
+        run = command.start("index")
+        try:
+            now = wait_for_state(command, "waiting")
+            assert server.host in now["cause"]
+            assert f"; it waits: {server.host}: " in command("status").out
+            server.bring_up()
+            out, err = run.communicate(timeout=60)
+        finally:
+            run.kill()
+            run.wait()
+    assert run.returncode == 0, err
+    assert b"3 texts embedded" in out
+    assert command("status", "--json").value["index"]["run_in_progress"] is None
+
+
+def wait_for_state(command: CommandLine, state: str) -> dict[str, str]:
+    for _ in range(100):
+        status = command("status", "--json").value
+        running = status["index"] and status["index"]["run_in_progress"]
+        if running and running["state"] == state:
+            return dict(running)
+    raise AssertionError(f"never seen: {state}")
+
+
+def test_a_half_made_set_is_told_with_what_ends_it(tmp_path: Path) -> None:
+    """R19: `--reindex` goes on with it, or drops it when the configuration has gone back."""
+    write_files(tmp_path, TEXTS)
+    command = CommandLine(tmp_path)
+    with embedding_server(dimension=16) as server:
+        old: dict[str, object] = {"base_url": server.url, "model": "m", "outage_limit": "1s"}
+        configure(tmp_path, old)
+        command("index")
+        server.behaviour.down_after, server.behaviour.down_for_s = len(server.requests) + 1, 600
+        configure(tmp_path, {**old, "model": "n"})
+        assert command("index", "--reindex").status == 15
+        server.behaviour.down_after = None
+        server.bring_up()
+        assert "vectors: a set of n is half made; `knowledge index --reindex` makes the rest" in command("status").out
+        assert "this run would be refused" in command("index", "--dry-run").out
+        assert "this run would be refused" not in command("index", "--dry-run", "--reindex").out
+        configure(tmp_path, old)
+        assert "half made, and not what the configuration asks for" in command("status").out
+        assert "a new set is half made" in command("stats").out
+        assert "are being made" not in command("search", "beans").out
+        assert command("index", "--reindex").status == 0
+        assert "half made" not in command("status").out + command("stats").out
+
+
+def test_a_key_that_is_not_taken_is_told_as_such(tmp_path: Path) -> None:
+    write_files(tmp_path, TEXTS)
+    command = CommandLine(tmp_path)
+    with embedding_server(dimension=16, key="canary-8c1") as server:
+        configure(tmp_path, {"base_url": server.url, "model": "m"})
+        keyless = command("index")
+        assert (keyless.status, "embeddings.api_key_env" in keyless.err) == (15, True)
+        configure(tmp_path, {"base_url": server.url, "model": "m", "api_key_env": "MY_TEST_KEY"})
+        wrong = command("index", "--config", str(tmp_path / "knowledge.yaml"), MY_TEST_KEY="canary-8c2")
+        assert (wrong.status, "MY_TEST_KEY" in wrong.err, "start it" in wrong.err) == (15, True, False)

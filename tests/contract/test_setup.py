@@ -140,7 +140,13 @@ def test_the_demo_ends_with_the_command_for_a_folder_of_ones_own() -> None:
     assert done.returncode == 0, done.stderr
     shown, _, ending = done.stdout.partition("That index was a throwaway.")
     assert "$ knowledge index docs/" in shown
-    assert "docs/how-to.md#" in shown
+    words, _, meaning = shown.partition("Now in words that stand nowhere in docs/:")
+    hybrid = "tier: hybrid (FTS5 + vectors, RRF) - model=wordllama-l2-supercat-256 dim=256"
+    assert words.count(hybrid) == 2  # of the run, and of the first answer
+    assert "1. docs/how-to.md#" in words and "How to > Move or remove an index" in words
+    assert hybrid in meaning and "the nearest by meaning only" in meaning
+    assert "1. docs/how-to.md#" in meaning and "How to > Leave files out" in meaning
+    assert "DEGRADED" not in shown
     assert ".venv/bin/knowledge index ~/notes" in ending
     assert "export PATH=" in ending
 

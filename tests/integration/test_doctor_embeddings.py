@@ -194,7 +194,7 @@ def test_what_is_pending_and_what_was_split_is_counted() -> None:
     coverage = checked(stored=stored)["coverage"]
     assert coverage.state is CheckState.FAIL
     assert not coverage.is_fatal
-    assert "2 of 5,000 documents (30 chunks)" in coverage.detail
+    assert "2 of 5,000 documents, 30 chunks" in coverage.detail
     assert "1,234 texts were too long" in coverage.detail
 
 

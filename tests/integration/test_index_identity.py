@@ -23,6 +23,7 @@ pytestmark = pytest.mark.redis
 
 FILES = 20
 CHUNKS = FILES * 3
+ONE_WAY = [1.0] + [0.0] * (DIMENSION - 1)  # of unit length, as all are
 
 
 @pytest.fixture
@@ -145,3 +146,56 @@ def test_another_model_behind_the_same_name_is_noticed(
         embedder.behaviour.dimension, embedder.behaviour.model, embedder.behaviour.vector_for = DIMENSION, None, None
     assert vector_base.index(docs).state == "done"
     assert_whole(vector_base)
+
+
+def test_reindex_makes_every_vector_of_a_model_that_took_another_ones_name(
+    vector_base: Base, docs: Path, embedder: EmbeddingServer
+) -> None:
+    """T25, P18: nothing of the old model is kept, though name and dimension are the same."""
+    vector_base.index(docs)
+    embedder.behaviour.vector_for = lambda text: ONE_WAY
+    embedder.requests.clear()
+    report = vector_base.index(docs, reindex=True)
+    assert report.vectors is not None and report.vectors.activated
+    assert (len(texts_of(embedder)), report.vectors.reused) == (CHUNKS, 0)
+    assert len(vector_base.rows("SELECT DISTINCT vector FROM embeddings")) == 1
+
+
+def test_a_half_made_set_is_not_mixed_with_a_model_that_took_its_name(
+    vector_base: Base, docs: Path, embedder: EmbeddingServer
+) -> None:
+    """T25, P18: the canary is that of the first half."""
+    vector_base.index(docs)
+    other = half_made(vector_base, docs, embedder, model="other")
+    embedder.behaviour.vector_for = lambda text: ONE_WAY
+    report = other.index(docs, reindex=True)
+    assert report.vectors is not None and report.vectors.activated and report.vectors.reused == 0
+    assert len(vector_base.rows("SELECT DISTINCT vector FROM embeddings")) == 1
+
+
+@pytest.mark.parametrize("change", [{}, {"model": "other"}])
+def test_no_set_stays_half_made_after_a_reindex(
+    vector_base: Base, docs: Path, embedder: EmbeddingServer, change: dict[str, str]
+) -> None:
+    """R19: one of the same model is gone on with, one of a model that was given up is dropped."""
+    vector_base.index(docs)
+    half_made(vector_base, docs, embedder, re_embed=True, **change)
+    embedder.requests.clear()
+    report = vector_base.index(docs, reindex=True)
+    assert report.vectors is not None and report.vectors.activated == (not change)
+    assert len(texts_of(embedder)) < CHUNKS
+    assert vector_base.rows("SELECT count(*) FROM vector_identities WHERE state = 'building'") == [(0,)]
+    assert_whole(vector_base)
+
+
+def half_made(base: Base, docs: Path, server: EmbeddingServer, *, re_embed: bool = False, **changes: str) -> Base:
+    """A reindex whose server went away in the middle, and is back."""
+    server.requests.clear()
+    server.behaviour.down_after, server.behaviour.down_for_s = 6, 600
+    changed = with_embeddings(base, server, outage_limit_s=0.5, **changes)
+    with pytest.raises(EmbeddingsUnavailableError):
+        changed.index(docs, reindex=True, re_embed=re_embed)
+    server.behaviour.down_after = None
+    server.bring_up()
+    assert base.rows("SELECT count(*) FROM vector_identities WHERE state = 'building'") == [(1,)]
+    return changed

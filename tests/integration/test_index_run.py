@@ -332,7 +332,7 @@ def test_an_interrupt_keeps_what_is_committed(base: Base, many: Path, processes:
 
 
 def test_an_interrupt_before_there_is_work(base: Base, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*arguments: object) -> None:
+    def interrupted(*arguments: object, **named: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("app.indexing.plan_roots", interrupted)

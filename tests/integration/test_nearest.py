@@ -370,3 +370,9 @@ def test_a_small_store_is_searched_without_numpy(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stderr == ""
     assert done.stdout == f"{expected(vectors, vectors[0], 3)} False\n"
+
+
+@pytest.mark.parametrize(("vectors", "method"), [(0, "none"), (2_000, "exact"), (2_001, "bits")])
+def test_the_method_that_stats_tell_is_that_of_a_search(vectors: int, method: str) -> None:
+    """What has embedded a query has numpy."""
+    assert nearest.usual_method(vectors) == method

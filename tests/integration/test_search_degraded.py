@@ -182,6 +182,32 @@ def test_while_a_new_set_is_made_the_old_one_answers(base: MeaningBase) -> None:
     assert "new vectors (model large) are being made" in search_text(found, "h", {}, 0, str)
 
 
+@pytest.mark.parametrize("gone", ["another dimension", "another model under every name"])
+def test_while_a_new_set_is_made_words_answer_where_the_old_model_is_gone(base: MeaningBase, gone: str) -> None:
+    """R19, R6: many servers have one model and answer with it, whatever the name that is asked for."""
+    base.settings = replace(SETTINGS, model="large")
+    base.pin(IDENTITY._replace(model="large", served_model="large"))
+    if gone == "another dimension":
+        base.fake.dimension = 16
+    else:
+        base.fake.groups = ()
+    found = base.ask("automobile")
+    assert (found.tier.kind, found.tier.cause) == (TierKind.DEGRADED, DegradeCause.EMBEDDINGS)
+    assert "does not have fake-model any more" in found.tier.reason
+    assert paths(found) == ["d/wheels.md"]
+    with pytest.raises(EmbeddingsUnavailableError, match="any more"):
+        base.ask("automobile", mode="vector")
+    assert base.fake.queries_seen == []
+
+
+def test_a_half_made_set_of_another_configuration_is_not_promised(base: MeaningBase) -> None:
+    """The configuration went back to what answers: nobody makes the other set."""
+    base.pin(IDENTITY._replace(model="large", served_model="large"))
+    found = base.ask("car")
+    assert found.tier.kind is TierKind.HYBRID
+    assert "are being made" not in search_text(found, "h", {}, 0, str)
+
+
 def test_what_is_pending_is_told(base: MeaningBase) -> None:
     """R31, R18"""
     with writing(base.home) as writer:

@@ -263,10 +263,10 @@ def test_what_is_asked_before_and_after_embedding(home: Path, writer: SqliteStor
     cover(writer, {"docs/1.md": TEXTS["docs/1.md"]}, pinned)
     with open_snapshot(BaseLayout(home).database) as snapshot:
         first = snapshot.keys_without_vectors(pinned.id, after="", limit=2)
-        rest = snapshot.keys_without_vectors(pinned.id, after=first[-1][0], limit=99, prefix="docs/")
-        assert [key for key, _ in (*first, *rest)] == sorted({*TEXTS, "docs/plain.txt"} - {"docs/1.md"})
+        rest = snapshot.keys_without_vectors(pinned.id, after=first[-1].key, limit=99, prefix="docs/")
+        assert [document.key for document in (*first, *rest)] == sorted({*TEXTS, "docs/plain.txt"} - {"docs/1.md"})
         assert snapshot.keys_without_vectors(pinned.id, after="", limit=9, prefix="other/") == []
-        assert first[0][1] == document_write("docs/0.md", TEXTS["docs/0.md"]).file_hash
+        assert first[0].file_hash == document_write("docs/0.md", TEXTS["docs/0.md"]).file_hash
         texts = snapshot.texts_of(["docs/plain.txt", "docs/gone.md", "docs/1.md"])
         assert [text.key for text in texts] == ["docs/plain.txt", "docs/1.md"]
         assert texts[1].texts == (ChunkText("N1", "body", ""), ChunkText("N1 > Deeper", "more of 1", ""))

@@ -9,7 +9,7 @@ from typing import Any
 from app.query_embedder import QueryEmbedder
 from app.searching import answer
 from domain.settings import EmbeddingsSettings
-from domain.vectors import PinnedIdentity, VectorIdentity, sent_hash
+from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity, sent_hash
 from embedding.port import Expected
 from retrieval.answer import SearchAnswer, SearchRequest
 from retrieval.query_vector import Stopped
@@ -43,7 +43,7 @@ class MeaningBase:
 
     def pin(self, identity: VectorIdentity = IDENTITY) -> PinnedIdentity:
         with writing(self.home) as writer:
-            return writer.pin_identity(identity, (b"",) * 0, afresh=False)
+            return writer.pin_identity(identity, tuple(map(self.fake.vector_of, CANARY_TEXTS)), afresh=False)
 
     def put(self, texts: Mapping[str, str], pinned: PinnedIdentity) -> None:
         with writing(self.home) as writer:

@@ -115,7 +115,7 @@ def states(writer: SqliteStoreWriter, keys: Iterable[str] = ()) -> dict[str, str
 def cover_stored(writer: SqliteStoreWriter, pinned: PinnedIdentity) -> int:
     """Bring vectors to every document that lacks them under an identity, as a run does; how many there were."""
     missing = vector_queries.keys_without_vectors(writer.connection, pinned.id, "", 10_000, "")
-    stored = vector_queries.texts_of(writer.connection, [key for key, _ in missing])
+    stored = vector_queries.texts_of(writer.connection, [document.key for document in missing])
     dimension, prefix = pinned.identity.dimension, pinned.identity.document_prefix
     writes = []
     for document in stored:

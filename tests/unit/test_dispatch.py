@@ -217,3 +217,19 @@ def test_parts_have_numbers_above_every_planned_one() -> None:
     numbers: Callable[[], int] = iter([PART_NUMBERS + 1, PART_NUMBERS + 2]).__next__
     fate = after_death(InFlight(pages_of(1)[0], 1), numbers)
     assert all(half.page.number > PART_NUMBERS for half in fate.again)
+
+
+async def test_the_last_page_takes_the_cause_of_a_wait_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R18: also where it comes just while the queue is asked for that cause."""
+    monkeypatch.setattr(dispatch, "LOOK_AFTER_S", 0.01)
+    told: list[str] = []
+    it = Dispatching(hold_up=told.append)
+    (page,) = pages_of(1)
+
+    async def asked() -> str:
+        it.commit(page)
+        return "the server is away"
+
+    monkeypatch.setattr(it.queue, "hold_up", asked)
+    await it.dispatcher.dispatch(iter([page]))
+    assert told[-2:] == ["the server is away", ""]

@@ -1,5 +1,6 @@
 """The vectors of a page before it is handed over: each text once, known ones never, a refusal with its own document."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -86,11 +87,28 @@ async def model() -> AsyncIterator[Model]:
     yield Model()
 
 
+class Told:
+    """What the workers of a run know of its server."""
+
+    def __init__(self, *, verified: bool = False) -> None:
+        self.verified = verified
+
+    async def is_verified(self) -> bool:
+        return self.verified
+
+    async def say_verified(self) -> None:
+        self.verified = True
+
+
 def pages(
-    model: Model, executor: ThreadPoolExecutor, stored: Stored | None = None, vectors: VectorTarget | None = None
+    model: Model,
+    executor: ThreadPoolExecutor,
+    stored: Stored | None = None,
+    vectors: VectorTarget | None = None,
+    told: Told | None = None,
 ) -> PageEmbedder:
     snapshot = cast(VectorSnapshot, stored or Stored())
-    return PageEmbedder(vectors or VectorTarget(TARGET), model, lambda: snapshot, executor)
+    return PageEmbedder(vectors or VectorTarget(TARGET), model, lambda: snapshot, executor, told or Told())
 
 
 def document(key: str, *bodies: str, lead: str = "") -> DocumentWrite:
@@ -151,7 +169,9 @@ async def test_words_first_sends_nothing_and_keeps_nobody_waiting(model: Model, 
     done = await pages(model, executor, stored, vectors).embed_page(page(document("docs/a", "one", "two")))
     assert (model.sent, model.probes) == ([], 0)
     assert not done.documents[0].links[0].required
-    assert done.texts == TextCounts(reused=1, pending=1)
+    assert done.texts == TextCounts(pending=2)  # what it has is counted with the rest of it, when that is made
+    known = pages(model, executor, Stored(known=[sent("one"), sent("two")]), vectors)
+    assert (await known.embed_page(page(document("docs/a", "one", "two")))).texts == TextCounts(reused=2)
 
 
 async def test_the_identity_that_answers_meanwhile_is_linked_too(model: Model, executor: ThreadPoolExecutor) -> None:
@@ -231,3 +251,59 @@ def test_a_file_that_came_back_is_linked_to_what_there_is() -> None:
     (write,) = linked(page(document("docs/a", "one")), TARGET, BESIDE).documents
     assert [(links.identity, links.required) for links in write.links] == [(TARGET.id, False), (BESIDE.id, False)]
     assert write.new_vectors == ()
+
+
+async def test_the_server_is_asked_once_for_all_workers_of_a_run(executor: ThreadPoolExecutor) -> None:
+    """T25, R18: a worker that starts later does not ask a server that may be away by then."""
+    told, first, second = Told(), Model(), Model()
+    for model in (first, second):
+        await pages(model, executor, told=told).embed_page(page(document("docs/a", "one")))
+    assert told.verified
+    assert (first.probes, second.probes) == (1, 0)
+    assert len(second.sent) == 1
+
+
+async def test_nothing_is_told_of_a_server_that_has_changed(executor: ThreadPoolExecutor) -> None:
+    told = Told()
+    model = Model(probe=Probe("other", DIMENSION, True, CANARY))
+    with pytest.raises(EmbeddingsChangedError):
+        await pages(model, executor, told=told).embed_page(page(document("docs/a", "one")))
+    assert not told.verified and model.sent == []
+
+
+class Silent(Model):
+    """Is asked, and never answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def embed_documents(self, texts: Sequence[str]) -> Sequence[EmbeddedText]:
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("never")
+
+
+async def test_what_waits_for_the_embedder_ends_with_its_run(executor: ThreadPoolExecutor) -> None:
+    """Whoever waits is ended, and whoever comes later; pages that need nothing new are not."""
+    model = Silent()
+    embedder = pages(model, executor, Stored(known=[sent("one")]))
+    waiting = asyncio.create_task(embedder.embed_page(page(document("docs/a", "two"))))
+    await model.asked.wait()
+    embedder.give_up()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(asyncio.CancelledError):
+        await embedder.embed_page(page(document("docs/b", "three")))
+    assert (await embedder.embed_page(page(document("docs/c", "one")))).texts == TextCounts(reused=1)
+
+
+async def test_a_page_that_is_cancelled_asks_no_more(executor: ThreadPoolExecutor) -> None:
+    model = Silent()
+    waiting = asyncio.create_task(pages(model, executor).embed_page(page(document("docs/a", "two"))))
+    await model.asked.wait()
+    before = asyncio.all_tasks()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert all(task.done() for task in before - {asyncio.current_task()})

@@ -208,6 +208,17 @@ def test_pages_hold_every_file_once_and_no_more_than_they_may(sizes: list[int], 
         assert len(page.files) == 1 or sum(bytes_of[file.key] for file in page.files) <= PAGE_CAP_BYTES
 
 
+@given(SIZES, st.integers(1, PAGE_CAP_BYTES))
+def test_a_page_may_be_asked_to_be_smaller(sizes: list[int], bytes_per_page: int) -> None:
+    """R24: where it holds vectors, too."""
+    items: list[Planned] = [check(f"docs/{number:03}", size_bytes=size) for number, size in enumerate(sizes)]
+    bytes_of = {f"docs/{number:03}": size for number, size in enumerate(sizes)}
+    pages = list(into_pages(items, "docs", files_per_page=64, bytes_per_page=bytes_per_page))
+    for page in pages:
+        assert isinstance(page, Page)
+        assert len(page.files) == 1 or sum(bytes_of[file.key] for file in page.files) <= bytes_per_page
+
+
 def test_one_file_a_job_is_possible() -> None:
     """R23: 1 = one job a file."""
     assert [len(page.files) for page in cut([check("a"), check("b")], 1) if isinstance(page, Page)] == [1, 1]

@@ -42,6 +42,8 @@ def test_progress_in_a_line() -> None:
     line = progress_line(progress)
     assert "5,000/10,000 checked" in line
     assert line.endswith("10 s left")
+    progress.checked, progress.embedded = 10_000, 7
+    assert "left" not in progress_line(progress)  # vectors are made still: nobody knows how long
 
 
 def test_plain_lines_where_there_is_no_terminal(

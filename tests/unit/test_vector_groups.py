@@ -6,17 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.files import Outcome, Reason
+from domain.vectors import LINK_WEIGHT_BYTES, vector_weight_bytes
 from store.connection import RowRefusedError
 from store.write_port import Applied, GroupResult, NewVector, VectorLinks, VectorsWrite, WriteGroup
 from tests.support.writing import document, finished
 from workers.checking import FinishedPage
 from workers.writer.groups import (
     FIRST_GROUP_BYTES,
-    VECTOR_BYTES,
     apply_halving,
     group_length,
     group_of,
     page_outcome,
+    weight_bytes,
 )
 
 
@@ -84,9 +85,20 @@ def page(number: int, *keys: str, chunks: int = 1) -> FinishedPage:
 
 def test_pages_of_vectors_are_bounded_as_text_is() -> None:
     """R24: they hold the lock, too."""
-    fitting = FIRST_GROUP_BYTES // VECTOR_BYTES
+    fitting = FIRST_GROUP_BYTES // LINK_WEIGHT_BYTES
     assert group_length([page(1, "docs/a"), page(2, "docs/b", chunks=fitting - 1)], FIRST_GROUP_BYTES) == 2
     assert group_length([page(1, "docs/a"), page(2, "docs/b", chunks=fitting)], FIRST_GROUP_BYTES) == 1
+
+
+@given(st.integers(1, 2048).map(lambda half: 2 * half), st.integers(0, 5))
+def test_a_long_vector_weighs_more_than_a_short_one(dimension: int, count: int) -> None:
+    """R24: with the document that brings it, or for one that is stored."""
+    new = tuple(NewVector(1, name(number), 1, bytes(4 * dimension)) for number in range(count))
+    links = VectorLinks(1, tuple(map(name, range(count))), required=True)
+    with_document = replace(finished(1), documents=(replace(document("docs/a"), links=(links,), new_vectors=new),))
+    of_stored = replace(finished(1), vectors=(replace(vectors_write("docs/a", *range(count)), new_vectors=new),))
+    assert weight_bytes(with_document) - with_document.text_bytes == count * vector_weight_bytes(dimension)
+    assert weight_bytes(of_stored) == count * vector_weight_bytes(dimension)
 
 
 def test_vectors_are_recorded_with_their_page() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from domain.files import FileFailure, Outcome, Reason
+from domain.vectors import LINK_WEIGHT_BYTES
 from store.connection import RowRefusedError
 from store.state_port import FailureRecord, PageOutcome, RemovalCandidate
 from store.write_port import Applied, GroupResult, NewVector, StoreWriter, VectorLinks, WriteGroup
@@ -16,7 +17,6 @@ MOST_GROUP_BYTES = 1_500_000
 HOLD_TOO_LONG_S = 0.150  # R24: the lock's p99 stays under 250 ms
 HOLD_SHORT_S = 0.075
 MOST_GROUP_FILES = 4096
-VECTOR_BYTES = 512  # a new vector, or a link of a stored chunk, holds the lock about as long as so much text does
 
 
 def next_group_bytes(current: int, hold_s: float) -> int:
@@ -30,9 +30,12 @@ def next_group_bytes(current: int, hold_s: float) -> int:
 
 def weight_bytes(page: FinishedPage) -> int:
     """How much text holds the lock for as long as this page."""
-    vectors = sum(len(write.new_vectors) for write in page.documents)
-    vectors += sum(len(write.links.sent_hashes) for write in page.vectors)
-    return page.text_bytes + VECTOR_BYTES * vectors
+    links = sum(len(own.sent_hashes) for write in page.documents for own in write.links)
+    links += sum(len(write.links.sent_hashes) for write in page.vectors)
+    vector_bytes = sum(
+        len(new.vector) for part in (page.documents, page.vectors) for w in part for new in w.new_vectors
+    )
+    return page.text_bytes + LINK_WEIGHT_BYTES * links + vector_bytes // 8
 
 
 def group_length(waiting: Iterable[FinishedPage], group_bytes: int) -> int:
