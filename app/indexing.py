@@ -230,7 +230,7 @@ def _work_off(it: _Running, phases: "Sequence[Phase]", *, processes: int) -> tup
             server.launch()  # it comes up while asyncio, arq and redis are imported: a quarter of a second each
         import asyncio
 
-        from app.worker_pool import run_with_workers
+        from app.pipeline_start import run_with_workers
 
         plan = PipelinePlan(
             layout=base.layout,

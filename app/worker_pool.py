@@ -1,15 +1,15 @@
 """Worker processes of one run: started, watched, and ended with it."""
 
 import asyncio
-import sys
 from asyncio.subprocess import Process
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.assignment import READY_LINE, Assignment, LastWords, PipelinePlan
+from app.assignment import READY_LINE, Assignment, LastWords
+from app.worker_start import end_worker, start_worker
 from domain.errors import (
     ConfigurationError,
     DiskFullError,
@@ -23,10 +23,7 @@ from domain.errors import (
 )
 
 if TYPE_CHECKING:
-    from app.pipeline import Phase, PipelineResult, Watching
     from scheduler.dispatch import Dispatcher
-    from scheduler.queue.embedded import EmbeddedValkey
-    from store.documents import SqliteStoreWriter
 
 DEATHS_ALLOWED = 24  # in one run: enough to bisect a full window down to its files
 KEPT_STDERR_BYTES = 4096
@@ -55,45 +52,6 @@ def ending(status: int, last_line: str) -> KnowledgeError | None:
             return kind(words.message, hint=words.hint or MEND_HINT)
         return kind(f"a worker had to stop{_said(last_line)}", hint=MEND_HINT)
     return None
-
-
-async def run_with_workers(
-    plan: PipelinePlan,
-    store: "SqliteStoreWriter",
-    phases: "Sequence[Phase]",
-    watching: "Watching",
-    server: "EmbeddedValkey | None",
-) -> "PipelineResult":
-    """Start the worker processes, then import the pipeline while they import what they need: arq and redis cost each
-    of them a quarter of a second. Raises what `app.pipeline.run_pipeline` raises."""
-    started: list[Process] = []
-    try:
-        while len(started) < plan.worker_processes:  # one by one: those that came up are ended if the next does not
-            started.append(await start_worker())
-        from app.pipeline import run_pipeline
-
-        return await run_pipeline(plan, store, phases, watching, server, started)
-    finally:
-        for process in started:  # those that nobody came to need
-            await end_worker(process)
-
-
-async def start_worker() -> Process:
-    """A worker process that waits for its assignment."""
-    return await asyncio.create_subprocess_exec(
-        # -P: a folder `app` where the command was started is none of ours; a session of its own: Ctrl-C is for us
-        *(sys.executable, "-P", "-m", "app.worker_process"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-async def end_worker(process: Process) -> None:
-    if process.returncode is None:
-        process.kill()
-    await process.wait()
 
 
 class WorkerPool:
