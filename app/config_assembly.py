@@ -1,7 +1,7 @@
 """From a located base, its file and the variables to settings; imported only where there is one of them."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.config_convert import convert_block, nearest
@@ -11,11 +11,11 @@ from app.config_loaded import AbsentRoots, Loaded
 from app.config_origins import Problem, Sources, has_control_characters, refuse, shown
 from app.config_roots import Places, absent_roots, place_problems, roots_of
 from app.config_rules import block_problems, identity_problems
-from app.config_schema import LATER_FEATURES, KnowledgeBlock
+from app.config_schema import LATER_FEATURES, LATER_MCP_KEYS, KnowledgeBlock, McpBlock
 from app.config_trust import reasons
 from app.config_values import size_or_zero
 from app.discovery import DEFAULT_IDENTITY, STORES_NAME, Located
-from domain.settings import EmbeddingsSettings, QueueSettings, RootSettings, Settings
+from domain.settings import EmbeddingsSettings, McpSettings, QueueSettings, RootSettings, Settings
 
 _BLOCK_KEYS = ("knowledge", *KnowledgeBlock.__struct_fields__)
 
@@ -49,10 +49,17 @@ def assemble(located: Located, environ: Mapping[str, str], *, cwd: Path, absent:
         sources,
         block,
         notes=_notes(block, environ, roots, missing),
-        later_features=tuple(name for name in LATER_FEATURES if getattr(block, name)),
+        later_features=tuple(_later_features(block)),
         needs_trust=reasons(block, roots, sources) if found else (),
         digest=document.digest if document is not None else "",
     )
+
+
+def _later_features(block: KnowledgeBlock) -> Iterator[str]:
+    yield from (name for name in LATER_FEATURES if getattr(block, name))
+    if block.mcp is not None:
+        default = McpBlock()
+        yield from (f"mcp.{key}" for key in LATER_MCP_KEYS if getattr(block.mcp, key) != getattr(default, key))
 
 
 def _settings(
@@ -83,8 +90,17 @@ def _settings(
         change_detection=block.change_detection,
         allow_network_filesystem=block.allow_network_filesystem,
         queue=QueueSettings(block.queue.url, block.queue.files_per_job, block.queue.workers),
+        mcp=_mcp(block),
         embeddings=_embeddings(block),
     )
+
+
+def _mcp(block: KnowledgeBlock) -> McpSettings:
+    if block.mcp is None:
+        return McpSettings()
+    from app.mcp_exposure import listed
+
+    return McpSettings(listed(block.mcp.tools), block.mcp.allow_write)
 
 
 def _embeddings(block: KnowledgeBlock) -> EmbeddingsSettings | None:

@@ -200,6 +200,9 @@ knowledge:
   #   document_prefix: "title: {title} | text: "
   #   api_key_env: ""              # the NAME of the variable that holds the key
 
+  # mcp:                           # what agents are given: see knowledge mcp
+  #   tools: [knowledge_search, knowledge_enumerate, knowledge_read]
+
   # queue:
   #   url: ""                      # a Redis or Valkey; default: the bundled one, started when needed
   #   files_per_job: 64

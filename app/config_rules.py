@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from app.config_origins import Problem, has_control_characters
-from app.config_schema import KnowledgeBlock, ScheduleBlock, ServerBlock
+from app.config_schema import KnowledgeBlock, McpBlock, ScheduleBlock, ServerBlock
 from app.config_values import duration_problems, size_problems, variable_name_problems
 
 _WINDOW = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]")
@@ -19,6 +19,8 @@ def block_problems(block: KnowledgeBlock) -> list[Problem]:
         from app.config_embeddings import embeddings_problems
 
         problems += embeddings_problems(block.embeddings)
+    if block.mcp is not None:
+        problems += _mcp_problems(block.mcp, is_enabled=block.enabled)
     if block.server is not None:
         problems += _server_problems(block.server)
     problems += _schedules_problems(block.schedules)
@@ -37,6 +39,15 @@ def identity_problems(identity: str) -> Iterator[Problem]:
     ):
         text = "must be usable as a folder's name: no / \\ : or control characters, no leading dot, short"
         yield Problem("identity", text, "Set identity: to a short name.")
+
+
+def _mcp_problems(block: McpBlock, *, is_enabled: bool) -> Iterator[Problem]:
+    from app.mcp_exposure import listed, unexposable
+
+    for words, hint in unexposable(block.tools, allow_write=block.allow_write):
+        yield Problem("mcp.tools", words, hint)
+    if listed(block.tools) and not is_enabled:
+        yield Problem("mcp.tools", "lists tools of a base that is switched off", "Take them out, or set enabled: true.")
 
 
 def _server_problems(block: ServerBlock) -> Iterator[Problem]:

@@ -117,12 +117,12 @@ class ScheduleBlock(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class McpBlock(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tools that agents see, in the versions that have them."""
+    """The tools that agents see."""
 
-    tools: Annotated[tuple[str, ...], _a("Names of the tools; empty: those of the profile.")] = ()
-    allow_write: Annotated[bool, _a("Whether tools that change something are offered.")] = False
-    profile: Annotated[str, _a("A named set of tools.")] = "agent"
-    port: Annotated[int, _a("A listener of its own; 0: /mcp on server.port.", ge=0, le=65535)] = 0
+    tools: Annotated[tuple[str, ...], _a("Names of the tools that agents are given; empty: none.")] = ()
+    allow_write: Annotated[bool, _a("Whether tools that change something may be listed; there are none yet.")] = False
+    profile: Annotated[str, _a("A named set of tools, in the versions that have several.")] = "agent"
+    port: Annotated[int, _a("Of the HTTP service, in the versions that have it.", ge=0, le=65535)] = 0
 
 
 class ServerBlock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,7 +182,8 @@ class ConfigurationFile(Struct, frozen=True):
     harness: Annotated[HarnessBlock | None, _a("Another accepted place of the block.")] = None
 
 
-LATER_FEATURES = ("schedules", "mcp", "server")  # accepted, without effect in this version
+LATER_FEATURES = ("schedules", "server")  # accepted, without effect in this version
+LATER_MCP_KEYS = ("profile", "port")  # likewise
 
 
 def json_schema() -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.discovery import Located
+from app.doctor_database import Recorded, check_database
 from app.doctor_queue import Probe, check_queue, probe_url
 from app.doctor_roots import check_last_run, check_roots
-from app.doctor_store import check_database, check_files
+from app.doctor_store import check_files
 from domain.checks import CheckResult, failed, has_failed, passed
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout
@@ -51,7 +52,7 @@ def diagnose(
     is_safe = not has_failed(results, fatal_only=True)
     state = _read_state(layout) if is_safe else _StateView()
     results += state.results
-    results += check_database(layout, state.base_id, is_safe=is_safe)
+    results += check_database(layout, Recorded(state.base_id, state.roots, state.runs), is_safe=is_safe)
     results += check_roots(settings, state.roots)
     results.append(check_last_run(state.runs))
     results += check_queue(settings.queue.url, probe_queue)
@@ -107,7 +108,7 @@ def _read_state(layout: BaseLayout) -> _StateView:
         try:
             base_id = state.base_id()
             seen = passed("state", f"base {base_id}")
-            return _StateView((seen,), base_id, tuple(state.roots()), tuple(state.runs(1)))
+            return _StateView((seen,), base_id, tuple(state.roots()), tuple(state.runs()))
         finally:
             state.close()
     except KnowledgeError as error:

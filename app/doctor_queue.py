@@ -33,15 +33,11 @@ def check_queue(url: str, probe: Probe) -> Iterator[CheckResult]:
         facts = probe(url)
     except KnowledgeError as error:
         yield failed("queue", error.message, error.hint)
-        yield not_run("queue_memory", "the queue does not answer")
-        yield not_run("queue_clock", "the queue does not answer")
+        names = ("queue_append_only", "queue_memory", "queue_clock")
+        yield from (not_run(name, "the queue does not answer") for name in names)
         return
-    kept = (
-        "work survives its restart"
-        if facts.has_append_only_file
-        else "no append-only file: a restart of it repeats work"
-    )
-    yield passed("queue", f"{facts.server} at {mask_url(url)}; {kept}")
+    yield passed("queue", f"{facts.server} at {mask_url(url)}")
+    yield _check_append_only(facts)
     yield _check_memory(facts)
     yield _check_clock(facts)
 
@@ -55,13 +51,25 @@ def _check_bundled() -> CheckResult:
         return failed("queue", error.message, error.hint)
 
 
+def _check_append_only(facts: "QueueFacts") -> CheckResult:
+    """Not fatal: the queue is never the record, and what it loses the next run does again."""
+    if facts.has_append_only_file:
+        return passed("queue_append_only", "on: work survives a restart of the server")
+    return failed(
+        "queue_append_only",
+        "off: a restart of the server drops the work that waits, and the next run does it again",
+        "`redis-cli config set appendonly yes` there, and `appendonly yes` in its configuration",
+        is_fatal=False,
+    )
+
+
 def _check_memory(facts: "QueueFacts") -> CheckResult:
     if facts.memory_policy == "noeviction":
         return passed("queue_memory", "maxmemory-policy noeviction")
     return failed(
         "queue_memory",
         f"maxmemory-policy is {facts.memory_policy or 'unknown'}: waiting work is dropped without an error",
-        "set `maxmemory-policy noeviction` in that server's configuration",
+        "`redis-cli config set maxmemory-policy noeviction` there, and the same line in its configuration",
     )
 
 
@@ -72,6 +80,6 @@ def _check_clock(facts: "QueueFacts") -> CheckResult:
     return failed(
         "queue_clock",
         f"the queue's clock is {abs(facts.clock_ahead_s):.0f} s {where} this machine's: jobs start late or not at all",
-        "set both clocks by NTP",
+        "set both clocks by NTP (`timedatectl set-ntp true`)",
         is_fatal=False,
     )

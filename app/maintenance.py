@@ -1,4 +1,4 @@
-"""The operator's verbs over a built index: rm, reset, verify, rebuild.
+"""The operator's verbs over a built index: rm (with its purge), reset, verify, rebuild, compact.
 
 Each takes the base's lock and says what it did in a frozen value; the words are made in app.present. Intent goes to
 state.db first, then the effect to knowledge.db, then the outcome to state.db; each step can be repeated (R2).
@@ -9,8 +9,10 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.compacting import CompactReport, compact
+from app.purging import purge_paths
 from app.receipts import not_built, record_receipt, require_built, run_record
-from app.removal_command import RemovedRoot, RemovedTarget, RemoveReport, remove, remove_paths
+from app.removal_command import PurgeReport, RemovedRoot, RemovedTarget, RemoveReport, remove, remove_paths
 from app.verifying import VerifyReport, verify
 from app.wiring import locked_home, writable_base
 from domain.commands import RebuildCommand, ResetCommand
@@ -18,15 +20,20 @@ from domain.errors import KnowledgeError, RefusedError
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import files, rebuilding
+from store.pending_restore import settle_restore
 from store.state import SqliteStateStore
 
 __all__ = [
+    "CompactReport",
+    "PurgeReport",
     "RebuildReport",
     "RemoveReport",
     "RemovedRoot",
     "RemovedTarget",
     "ResetReport",
     "VerifyReport",
+    "compact",
+    "purge_paths",
     "rebuild",
     "remove",
     "remove_paths",
@@ -64,6 +71,7 @@ def reset(settings: Settings, force: bool, *, command_id: str | None = None) -> 
     program's database is left alone. Raises RefusedError without `force`, NotBuiltError, LockedError.
     """
     layout = BaseLayout(settings.home)
+    settle_restore(layout)
     if all(files.lstat_or_none(path) is None for path in (layout.database, layout.state)):
         raise not_built(layout)
     if not force:

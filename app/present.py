@@ -116,6 +116,11 @@ def search_status_words(status: SearchStatus, *, has_results: bool) -> str:
         case SearchStatus.INDEX_INCOMPLETE:
             found = "these are the hits so far" if has_results else "nothing found so far"
             return f"no run has seen all of the folders yet: {found}"
+        case SearchStatus.INDEX_INCONSISTENT:
+            return (
+                "the index is blank, although runs on record have filled it: `knowledge doctor` says more,"
+                " `knowledge index` fills it again"
+            )
         case SearchStatus.QUERY_EMPTY:
             return "the query holds nothing to search for"
     assert_never(status)

@@ -1,9 +1,18 @@
-"""`rm`, `reset`, `rebuild`, `verify` and `doctor` in words and as JSON."""
+"""`rm`, `reset`, `rebuild`, `compact`, `verify` and `doctor` in words and as JSON."""
 
 from collections.abc import Iterator, Sequence
 
-from app.maintenance import RebuildReport, RemovedRoot, RemovedTarget, RemoveReport, ResetReport, VerifyReport
-from app.present import Json, count, duration, tier_line
+from app.maintenance import (
+    CompactReport,
+    PurgeReport,
+    RebuildReport,
+    RemovedRoot,
+    RemovedTarget,
+    RemoveReport,
+    ResetReport,
+    VerifyReport,
+)
+from app.present import Json, count, duration, size, tier_line
 from app.present_safe import name, one_line
 from domain.checks import CheckResult, CheckState, has_failed, was_left_out
 from domain.status import Tier
@@ -23,7 +32,30 @@ def remove_text(report: RemoveReport, tier: Tier) -> str:
         lines.append(f"{done} of {len(report.targets)} removed, {count(report.documents, 'document')}")
     if report.root is not None:
         lines += _root_lines(report.root)
+    if report.purge is not None:
+        lines += _purge_lines(report.purge)
     return "\n".join(lines) + "\n"
+
+
+def _purge_lines(purge: PurgeReport) -> Iterator[str]:
+    vectors = f", {count(purge.vectors_dropped, 'vector')} dropped" if purge.vectors_dropped else ""
+    yield f"purged: the files were written anew, {_bytes_change(purge.bytes_before, purge.bytes_after)}{vectors}"
+    if not purge.documents:
+        yield "nothing was removed now, so there was no text to look for"
+    elif purge.pieces:
+        searched = f"{count(purge.pieces, 'piece')} of {count(purge.documents_searched, 'document')}"
+        yield f"looked for in the index's files: {searched}, found at {count(purge.places, 'place')}"
+    if unsearched := purge.documents - purge.documents_searched:
+        yield f"not looked for: {count(unsearched, 'document')}, too many, or without text that stands nowhere else"
+    for trace in purge.traces:
+        yield f"  still in {name(str(trace.path))}: {count(trace.places, 'place')}"
+    if not purge.is_log_truncated:
+        yield "a process that reads the index holds an older state of it: end it, then run the same command again"
+    yield "not covered: backups of the index, the documents themselves, and blocks that the disk has not written over"
+
+
+def _bytes_change(before: int, after: int) -> str:
+    return f"{size(before)} before, {size(after)} now"
 
 
 def _target_words(target: RemovedTarget) -> str:
@@ -58,6 +90,23 @@ def remove_json(report: RemoveReport, tier: Tier) -> Json:
         ],
         "not_indexed": list(report.not_indexed),
         "root": _removed_root_json(report.root) if report.root is not None else None,
+        "purge": _purge_json(report.purge) if report.purge is not None else None,
+    }
+
+
+def _purge_json(purge: PurgeReport) -> Json:
+    return {
+        "is_clean": purge.is_clean if purge.pieces or not purge.is_log_truncated else None,
+        "places_found": purge.places,
+        "files": [{"path": str(trace.path), "places": trace.places} for trace in purge.traces],
+        "pieces": purge.pieces,
+        "documents_searched": purge.documents_searched,
+        "documents_not_searched": purge.documents - purge.documents_searched,
+        "is_log_truncated": purge.is_log_truncated,
+        "vectors_dropped": purge.vectors_dropped,
+        "bytes_before": purge.bytes_before,
+        "bytes_after": purge.bytes_after,
+        "backups_covered": False,
     }
 
 
@@ -122,6 +171,39 @@ def rebuild_json(report: RebuildReport, tier: Tier) -> Json:
         "substring_chunks": report.substring_chunks,
         "vectors": report.vectors,
         "pending_documents": report.pending_documents,
+        "elapsed_s": round(report.elapsed_s, 3),
+    }
+
+
+def compact_text(report: CompactReport, tier: Tier) -> str:
+    before, after = report.before, report.after
+    lines = [tier_line(tier)]
+    if report.is_repeated:
+        lines.append("this command had been carried out before; nothing was done now")
+    lines += [
+        f"compacted: {_bytes_change(before.bytes, after.bytes)}",
+        f"  full-text segments: {before.segments:,} before, {after.segments:,} now",
+    ]
+    if report.vectors_dropped:
+        lines.append(f"  {count(report.vectors_dropped, 'vector')} of no chunk dropped")
+    if not report.is_log_truncated:
+        lines.append("note: a process that reads the index holds an older state of it: the log is cut when it is done")
+    lines += [f"index: {name(str(report.home))}", f"took {duration(report.elapsed_s)}"]
+    return "\n".join(lines) + "\n"
+
+
+def compact_json(report: CompactReport, tier: Tier) -> Json:
+    return {
+        "tier": tier_line(tier),
+        "home": str(report.home),
+        "bytes_before": report.before.bytes,
+        "bytes_after": report.after.bytes,
+        "free_bytes_before": report.before.free_bytes,
+        "free_bytes_after": report.after.free_bytes,
+        "segments_before": report.before.segments,
+        "segments_after": report.after.segments,
+        "vectors_dropped": report.vectors_dropped,
+        "is_log_truncated": report.is_log_truncated,
         "elapsed_s": round(report.elapsed_s, 3),
     }
 

@@ -8,6 +8,7 @@ from domain.errors import NotBuiltError
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import files
+from store.pending_restore import settle_restore
 from store.state import SqliteStateStore
 from store.state_port import RunRecord
 
@@ -15,6 +16,7 @@ from store.state_port import RunRecord
 def require_built(settings: Settings) -> None:
     """Raises NotBuiltError where there is no knowledge.db: nothing is made by looking."""
     layout = BaseLayout(settings.home)
+    settle_restore(layout)
     if files.lstat_or_none(layout.database) is None:
         raise not_built(layout)
 

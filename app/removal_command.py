@@ -23,8 +23,10 @@ from domain.settings import Settings
 from store import rebuilding
 from store.sqlite import SqliteStore
 from store.state_port import RunRecord
+from store.traces import Trace
 from store.write_port import RemoveWrite, WriteGroup
 
+LEFTOVER_STATUS = 3  # finished, but not everything that was asked for (R37)
 REMOVALS_PER_GROUP = 200  # a group of this many stays well below the time that a lock may be held (R24)
 
 
@@ -51,6 +53,28 @@ class RemovedRoot:
 
 
 @dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What became of the base's files after a removal, and what a search of them has found."""
+
+    bytes_before: int  # of knowledge.db with its log
+    bytes_after: int
+    vectors_dropped: int
+    documents: int  # that were removed
+    documents_searched: int  # of these, with text that stands nowhere else and was looked for
+    pieces: int  # of their texts
+    is_log_truncated: bool  # False: a reader that looks at an older state keeps it in the files
+    traces: tuple[Trace, ...] = ()  # files in which pieces were found
+
+    @property
+    def places(self) -> int:
+        return sum(trace.places for trace in self.traces)
+
+    @property
+    def is_clean(self) -> bool:
+        return self.is_log_truncated and not self.traces
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveReport:
     """`n of m`: how many of the given names had something to remove."""
 
@@ -58,6 +82,7 @@ class RemoveReport:
     targets: tuple[RemovedTarget, ...] = ()
     root: RemovedRoot | None = None
     is_repeated: bool = False  # this command had taken effect before; nothing was done now
+    purge: PurgeReport | None = None  # only where it was asked for
 
     @property
     def documents(self) -> int:
@@ -69,6 +94,9 @@ class RemoveReport:
 
     @property
     def exit_status(self) -> int:
+        """3 where text is left in the files; else 4 where a name is not in the index."""
+        if self.purge is not None and not self.purge.is_clean:
+            return LEFTOVER_STATUS
         return NotFoundError.exit_status if self.not_indexed and not self.is_repeated else 0
 
 
@@ -87,12 +115,12 @@ def remove_paths(
     require_built(settings)
     with writable_base(settings, "knowledge rm") as base:
         targets = targets_of(base.layout, base.state, cwd, paths)
-        command = RemoveCommand(
-            command_id or uuid.uuid4().hex,
-            tuple(target.prefix for target in targets if target.prefix),
-            root or "",
-        )
-        return remove(base, settings, command, targets)
+        return remove(base, settings, command_for(command_id or uuid.uuid4().hex, targets, root), targets)
+
+
+def command_for(command_id: str, targets: Sequence[RemovalTarget], root: str | None) -> RemoveCommand:
+    """The command that removes what was named."""
+    return RemoveCommand(command_id, tuple(target.prefix for target in targets if target.prefix), root or "")
 
 
 def remove(

@@ -13,6 +13,7 @@ from domain.settings import Settings
 from store import driver, files, format_gate, integrity
 from store.connection import open_reader, open_writer
 from store.lock import WriteLock, holder_of
+from store.pending_restore import settle_restore
 from store.state import SqliteStateStore
 
 
@@ -45,6 +46,7 @@ def verify(settings: Settings, deep: bool) -> VerifyReport:
     began_s = time.monotonic()
     layout = BaseLayout(settings.home)
     files.refuse_unsafe(layout.lock)
+    settle_restore(layout)
     files.refuse_unsafe_database(layout.database)
     status = files.lstat_or_none(layout.database)
     is_built = status is not None and status.st_size > 0

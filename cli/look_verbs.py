@@ -16,6 +16,7 @@ from app.present_base import (
     status_text,
 )
 from app.status import base_status
+from app.tiers import base_tier
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
@@ -23,6 +24,7 @@ from domain.errors import NotBuiltError, UsageError
 from store.port import StoredDocument, Visibility
 
 if TYPE_CHECKING:
+    from app.config import Loaded
     from app.wiring import ReadableBase
 
 _PAGE = 1000  # documents that are listed at a time
@@ -61,6 +63,8 @@ def call_stats(arguments: Arguments) -> int:
 def call_sources(arguments: Arguments) -> int:
     loaded = chosen(arguments.text("config"))
     root = arguments.text("root") or ""
+    if arguments.flag("coverage"):
+        return _call_coverage(arguments, loaded)
     with opened(loaded) as base:
         status = base_status(base, loaded.settings)
         if root and root not in (names := [known.name for known in status.roots]):
@@ -75,6 +79,24 @@ def call_sources(arguments: Arguments) -> int:
                 terminal.write(document_lines(page))
         else:
             terminal.write(sources_text(status, loaded.located, loaded.settings))
+    return 0
+
+
+def _call_coverage(arguments: Arguments, loaded: "Loaded") -> int:
+    for other in ("all", "root"):
+        if arguments.values[other]:
+            raise UsageError(f"--coverage is of every root: --{other} lists documents", hint="leave one of them out")
+    from app.coverage import coverage
+    from app.present_coverage import coverage_json, coverage_text
+
+    with opened(loaded) as base:
+        status = base_status(base, loaded.settings)
+        covered = coverage(base, loaded.settings)
+    if arguments.flag("json"):
+        terminal.write_json(json_text(coverage_json(status, covered, loaded.settings)))
+    else:
+        tier = base_tier(loaded.settings, status.vectors, has_documents=status.documents > 0)
+        terminal.write(coverage_text(status, covered, tier, loaded.located, loaded.settings))
     return 0
 
 
@@ -96,10 +118,11 @@ TABLE_VERBS = (
     TableVerb("stats", "Numbers and sizes of the index.", (JSON_FLAG, CONFIG_FLAG), call_stats),
     TableVerb(
         "sources",
-        "List the indexed folders; with --all or --root, their documents.",
+        "List the indexed folders; with --all or --root, their documents; with --coverage, how much is indexed.",
         (
             Flag("--all", bool, "List every document, as `show` takes it."),
             Flag("--root", str, "Only documents of this root.", "NAME"),
+            Flag("--coverage", bool, "Look at the folders: how many files are indexed, and why others are not."),
             JSON_FLAG,
             CONFIG_FLAG,
         ),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cli import terminal
 from cli.arguments import before_words, wants_help
-from cli.quick_verbs import QUICK_VERBS, quick_verb
+from cli.quick_verbs import ALIASES, QUICK_VERBS, quick_verb
 from domain.errors import DiskFullError, KnowledgeError, UsageError
 
 INTERRUPTED = 130
@@ -72,7 +72,8 @@ def _verb_first(arguments: list[str]) -> list[str]:
     elif arguments in [[group] for group in GROUPS]:
         arguments = [*arguments, "--help"]
     verb_words = 2 if arguments[0] in GROUPS else 1
-    return [*arguments[:verb_words], *config, *arguments[verb_words:]]
+    verb = ALIASES.get(arguments[0], arguments[0])
+    return [verb, *arguments[1:verb_words], *config, *arguments[verb_words:]]
 
 
 def _report(error: Exception, *, as_json: bool, debug: bool) -> int:

@@ -1,4 +1,4 @@
-"""The operator's verbs (rm, reset, rebuild, verify, doctor): parse and print.
+"""The operator's verbs (rm, reset, rebuild, compact, verify, doctor): parse and print.
 
 The work is done in app.maintenance and app.doctor.
 """
@@ -12,6 +12,8 @@ from app import maintenance
 from app.present import Json, json_text, not_built_message, tier_line
 from app.present_maintenance import (
     checks_json,
+    compact_json,
+    compact_text,
     doctor_text,
     rebuild_json,
     rebuild_text,
@@ -45,6 +47,9 @@ def rm_verb(
     root: Annotated[
         str, typer.Option("--root", metavar="NAME", help="A whole root, with all that is known of it.")
     ] = "",
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Leave nothing of their text in the index's files, and search them for it.")
+    ] = False,
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
@@ -53,7 +58,8 @@ def rm_verb(
         raise UsageError("there is nothing to remove", hint="name documents or folders, or a root with --root")
     loaded = chosen(config)
     with naming_places(loaded):
-        report = maintenance.remove_paths(loaded.settings, working_directory(), paths or [], root or None)
+        take_out = maintenance.purge_paths if purge else maintenance.remove_paths
+        report = take_out(loaded.settings, working_directory(), paths or [], root or None)
     _print(report, loaded.settings, remove_text, remove_json, as_json=as_json)
     return report.exit_status
 
@@ -79,6 +85,16 @@ def rebuild_verb(as_json: JsonOption = False, config: ConfigOption = None) -> in
     with naming_places(loaded):
         report = maintenance.rebuild(loaded.settings)
     _print(report, loaded.settings, rebuild_text, rebuild_json, as_json=as_json)
+    return 0
+
+
+@app.command("compact")
+def compact_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int:
+    """Make the index small and quick to read; searches go on meanwhile."""
+    loaded = chosen(config)
+    with naming_places(loaded):
+        report = maintenance.compact(loaded.settings)
+    _print(report, loaded.settings, compact_text, compact_json, as_json=as_json)
     return 0
 
 

@@ -11,7 +11,13 @@ QUICK_VERBS = {
     "sources": "cli.look_verbs",
     "stats": "cli.look_verbs",
     "status": "cli.look_verbs",
+    "match": "cli.match_verb",
+    "words": "cli.words_verb",
+    "explain": "cli.explain_verb",
+    "mcp": "cli.mcp_verb",
 }
+# other names of verbs; help pages show the first name
+ALIASES = {"vocab": "words", "terms": "words", "enumerate": "match", "which": "match"}
 
 
 def quick_verb(name: str) -> TableVerb:

@@ -4,8 +4,10 @@ import time
 from typing import TYPE_CHECKING
 
 from app.config import Loaded, process_environ
-from app.present import Json, json_text, utc
-from app.present_search import IndexState, not_built_json, search_json, search_text
+from app.consistency import told_consistently
+from app.present import json_text
+from app.present_search import not_built_json, search_json, search_text
+from app.search_context import index_state, refuse_unknown_root, urls_of
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
@@ -15,7 +17,6 @@ from domain.status import Tier
 from retrieval.answer import LEAST_SIMILARITY, SearchAnswer, SearchRequest
 from retrieval.modes import parse_mode, parse_similarity
 from retrieval.search import search
-from store.port import Visibility
 
 if TYPE_CHECKING:
     from app.wiring import ReadableBase
@@ -68,14 +69,14 @@ def _answer(arguments: Arguments, loaded: Loaded, base: "ReadableBase") -> int:
         mode=parse_mode(mode) if mode is not None else "auto",
         min_similarity=parse_similarity(min_similarity) if min_similarity is not None else configured_similarity,
     )
-    _refuse_unknown_root(base, request.root)
-    found = _search(base, request, settings.embeddings)
+    refuse_unknown_root(base, request.root)
+    found = told_consistently(_search(base, request, settings.embeddings), base)
     opened_number = arguments.number("open")
     if opened_number is not None:
         return _open(base, found, opened_number)
-    urls = _urls(loaded, base, found)
+    urls = urls_of(settings, base, found)
     if arguments.flag("json"):
-        terminal.write_json(json_text(search_json(found, _index_state(base), urls, time.time_ns())))
+        terminal.write_json(json_text(search_json(found, index_state(base), urls, time.time_ns())))
     else:
         mark = terminal.bold if terminal.may_style(process_environ()) else terminal.unstyled
         terminal.write(search_text(found, str(settings.home), urls, time.time_ns(), mark))
@@ -101,50 +102,6 @@ def _tier_without_index(loaded: Loaded) -> Tier:
     from store.vector_port import NO_VECTORS
 
     return standing_tier(WantedVectors.of(loaded.settings.embeddings), NO_VECTORS, has_documents=False)
-
-
-def _refuse_unknown_root(base: "ReadableBase", root: str) -> None:
-    if not root:
-        return
-    names = [record.name for record in base.state.roots()]
-    if root not in names:
-        raise UsageError(f"there is no root {root!r}", hint=f"there are: {', '.join(names) or 'none'}")
-
-
-def _urls(loaded: Loaded, base: "ReadableBase", found: SearchAnswer) -> dict[str, str]:
-    """Citation -> URL, for hits of roots with a link template."""
-    if not any(root.link for root in loaded.settings.roots):
-        return {}
-    from app.links import link_templates, url_of
-
-    templates = link_templates(loaded.settings.roots, base.state.roots())
-    return {
-        hit.citation: url_of(*templates[hit.root], hit.path, hit.heading_path, hit.start_line)
-        for hit in found.results
-        if hit.root in templates
-    }
-
-
-def _index_state(base: "ReadableBase") -> IndexState:
-    with base.store.snapshot() as snapshot:
-        documents = snapshot.counts(visibility=Visibility.everything()).documents
-    return IndexState(
-        home=str(base.layout.home),
-        documents=documents,
-        failed=len(base.state.failures()),
-        run_in_progress=_run_in_progress(base),
-    )
-
-
-def _run_in_progress(base: "ReadableBase") -> Json | None:
-    latest = next(iter(base.state.runs(limit=1)), None)
-    if latest is None or latest.ended_ns is not None:
-        return None
-    from store.lock import is_held
-
-    if not is_held(base.layout.lock):
-        return None
-    return {"id": latest.id, "kind": latest.kind, "started_at": utc(latest.started_ns)}
 
 
 def _open(base: "ReadableBase", found: SearchAnswer, number: int) -> int:

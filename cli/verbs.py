@@ -29,8 +29,15 @@ VERBS = {
 }
 # what a newcomer does not need: not on the first page, but for their names
 MORE_VERBS = {
+    "match": ("cli.quick_pages", "List every document that holds all of the words."),
+    "words": ("cli.quick_pages", "List the words of the index with their counts."),
+    "explain": ("cli.quick_pages", "Say whether a file is in the index, and why; or where a query finds it."),
+    "backup": ("cli.backup_verbs", "Write the whole index into one file, while it is in use."),
+    "restore": ("cli.backup_verbs", "Put an index from a backup in place."),
+    "mcp": ("cli.quick_pages", "Give agents the index: an MCP server on standard input and output."),
     "eval": ("cli.eval_verbs", "Measure how good the answers are."),
     "embed-server": ("cli.embed_verb", "Serve the local model over HTTP, as OpenAI's /embeddings."),
+    "compact": ("cli.maintain_verbs", "Make the index small and quick to read."),
 }
 ALL_VERBS = VERBS | MORE_VERBS
 GROUPS = {"config": "config_app", "eval": "eval_app"}  # verbs with verbs below them

@@ -35,4 +35,22 @@ class RebuildCommand:
     kind = "rebuild"
 
 
-Command = RemoveCommand | ResetCommand | RebuildCommand
+@dataclass(frozen=True, slots=True)
+class CompactCommand:
+    """Merge full text, drop vectors that nothing has, give empty pages back."""
+
+    id: str
+
+    kind = "compact"
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeCommand:
+    """Leave nothing of removed texts in the base's files; follows a RemoveCommand."""
+
+    id: str
+
+    kind = "purge"
+
+
+Command = RemoveCommand | ResetCommand | RebuildCommand | CompactCommand | PurgeCommand

@@ -12,6 +12,7 @@
     |   +-- CitationMalformedError          4  citation_malformed
     +-- RefusedError                        4  refused
     +-- NotBuiltError                      10  index_not_built
+    +-- CorpusEmptyError                   10  corpus_empty
     +-- LockedError                        11  locked
     +-- FormatError                        12  format_mismatch
     |   +-- BaseMismatchError              12  base_mismatch
@@ -94,6 +95,14 @@ class RefusedError(KnowledgeError):
 
 class NotBuiltError(KnowledgeError):
     code = "index_not_built"
+    exit_status = 10
+    http_status = 409
+
+
+class CorpusEmptyError(KnowledgeError):
+    """The index holds no document, and an answer for a machine would look like nothing found (S0-56)."""
+
+    code = "corpus_empty"
     exit_status = 10
     http_status = 409
 

@@ -32,6 +32,16 @@ class BaseLayout:
         return self.home / SPOOL_NAME
 
     @property
+    def restore_staging(self) -> Path:
+        """Where a restore lays out a pair of databases; dropped when it does not come to its end."""
+        return self.home / "restore.part"
+
+    @property
+    def restore_ready(self) -> Path:
+        """The same directory once the pair is whole: from here on it replaces the old one, whatever happens."""
+        return self.home / "restore.ready"
+
+    @property
     def gitignore(self) -> Path:
         return self.home / ".gitignore"
 

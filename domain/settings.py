@@ -54,6 +54,14 @@ class EmbeddingsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class McpSettings:
+    """What agents are given (R9)."""
+
+    tools: tuple[str, ...] = ()  # names; () = none
+    allow_write: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What one command works with: which base, where it lies, what it indexes."""
 
@@ -70,6 +78,7 @@ class Settings:
     substring_index: Literal["auto", "on", "off"] = "auto"
     change_detection: Literal["stat", "hash"] = "stat"
     queue: QueueSettings = field(default_factory=QueueSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
     embeddings: EmbeddingsSettings | None = None  # None: no vector tier
     allow_network_filesystem: bool = False  # True: an index may be made where its locks are not to be relied on
     disabled_because: str = ""  # in words, where enabled is False

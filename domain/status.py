@@ -57,6 +57,7 @@ class SearchStatus(StrEnum):
     INDEX_NOT_BUILT = "index_not_built"
     INDEX_EMPTY = "index_empty"
     INDEX_INCOMPLETE = "index_incomplete"
+    INDEX_INCONSISTENT = "index_inconsistent"  # blank, while runs are on record that have filled it (S2-21)
     QUERY_EMPTY = "query_empty"
 
 
@@ -80,3 +81,25 @@ class SearchNote(StrEnum):
     SUBSTRING_TRUNCATED = "substring_truncated"  # likewise, of text written without spaces
     SUBSTRING_RELAXED = "substring_relaxed"  # no chunk holds all substrings: those with any are given
     NEAREST_BY_MEANING = "nearest_by_meaning"  # no hit shares a word with the query
+
+
+class MatchStatus(StrEnum):
+    """How an enumeration ended. A query that cannot be read is an error, not a status.
+
+    `INDEX_NOT_BUILT` is never made by an enumeration, which has no store to ask then: surfaces give it in the same
+    place.
+    """
+
+    OK = "ok"
+    INDEX_NOT_BUILT = "index_not_built"
+    CORPUS_EMPTY = "corpus_empty"
+    QUERY_EMPTY = "query_empty"
+
+
+class NoMatchCause(StrEnum):
+    """Why no document was enumerated."""
+
+    NOWHERE = "nowhere"  # a term is in no document at all
+    NEVER_TOGETHER = "never_together"  # each term is somewhere, all of them in no document
+    EXCLUDED = "excluded"  # documents hold all of them, and each holds an excluded term as well
+    TOO_FEW = "too_few"  # none has as many matches as were asked for

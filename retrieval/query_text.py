@@ -67,7 +67,7 @@ class Query(NamedTuple):
 def parse_query(text: str) -> Query:
     """Raises UsageError for text that is no Unicode (a lone surrogate), and nothing else."""
     if not text.isascii():
-        _refuse_surrogates(text)
+        refuse_surrogates(text)
     parts = _Parts()
     pieces = list(_pieces(text[:MAX_QUERY_CHARS].replace("\x00", " ")))
     for piece, in_quotes in pieces:
@@ -96,7 +96,8 @@ def _without_leading_marks(run: str) -> str:
     return run[at:]
 
 
-def _refuse_surrogates(text: str) -> None:
+def refuse_surrogates(text: str) -> None:
+    """Raises UsageError for a lone surrogate, which is no Unicode and no database takes."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

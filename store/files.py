@@ -177,6 +177,12 @@ def remove_database(database: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def inodes(layout: BaseLayout) -> tuple[int, int]:
+    """Which files state.db and knowledge.db are now; 0 for one that is not there."""
+    state, database = (lstat_or_none(path) for path in (layout.state, layout.database))
+    return state.st_ino if state is not None else 0, database.st_ino if database is not None else 0
+
+
 def make_spool(layout: BaseLayout) -> Path:
     """The spool directory, 0700."""
     layout.spool.mkdir(mode=PRIVATE_DIRECTORY_MODE, exist_ok=True)

@@ -6,26 +6,32 @@ writes: the caller holds the base's lock. Everything is read in pages: memory st
 stays open.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from domain.checks import CheckResult, failed, not_run, passed
-from store import driver, integrity_vectors
-from store.connection import translate
+from store import driver, files, integrity_vectors
+from store.connection import open_reader, translate
 from store.format_gate import FORMAT_VERSION, FULL_TEXT_TABLES, RESET_HINT
+from store.integrity_full_text import COPIED_TABLE, NO_VERDICT_CODES, REBUILD_HINT, copy_for_check, full_text_check
 from store.integrity_texts import check_documents, check_texts
-from store.naming import NAMED, keys_of_chunks, printable_key, sentence
+from store.naming import NAMED, printable_key, sentence
 from store.vector_schema import has_vectors
 
-REBUILD_HINT = "run `knowledge rebuild`: full text is made again from what is stored"
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 LOCK_HINT = "run `knowledge verify` again when that is over"
+# of a larger file no full-text table is copied into memory, where it takes about a sixth of it
+MAX_COPIED_OF_BYTES = 1024 * 1024 * 1024
 SUBSTRING_SETTINGS = ("auto", "on", "off")
-# SQLITE_PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN: the check could not be made
-_NO_VERDICT_CODES = frozenset({3, 5, 6, 7, 8, 9, 10, 13, 14})
 # what a damaged row does on its way out: SQLite refuses it, or a value is not of the type that was stored
 _DAMAGE = (driver.Error, TypeError, ValueError)
 
 Check = Callable[[driver.Connection], CheckResult]
+Part = Callable[[], list[CheckResult]]
 
 
 def check(
@@ -37,6 +43,45 @@ def check(
     that stands still is then not run, and says so.
     Raises StorageError and LockedError where the file cannot be read at all.
     """
+    if not_exclusive_because:
+        results = _content_results(connection, path, deep, not_exclusive_because)
+        return (*results, *_full_text_results(connection, path, FULL_TEXT_TABLES, not_exclusive_because))
+    with closing(open_reader(path)) as reader, closing(open_reader(path)) as copier:
+        status = files.lstat_or_none(path)
+        copied = (COPIED_TABLE,) if status is not None and status.st_size <= MAX_COPIED_OF_BYTES else ()
+        others = tuple(table for table in FULL_TEXT_TABLES if table not in copied)
+        with _threads(connection, copier) as run:
+            parts = [
+                run(lambda: _full_text_results(connection, path, others, "")),
+                run(lambda: _copied_results(copier, path, copied)),
+            ]
+            results = _content_results(reader, path, deep, "")
+            full_text = {result.table: result for part in parts for result in part.result()}
+    return (*results, *(full_text[table] for table in FULL_TEXT_TABLES))
+
+
+@contextmanager
+def _threads(*connections: driver.Connection) -> Iterator[Callable[[Part], "Future[list[CheckResult]]"]]:
+    """Run parts over these connections, one each, in threads that are over at the end of the block.
+
+    FTS5 compares a table with the text in one long statement, most of the time of all checks; Python and another
+    statement run on meanwhile.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(connections)) as threads:
+        try:
+            yield threads.submit
+        except BaseException:
+            for connection in connections:
+                connection.interrupt()
+            raise
+
+
+def _content_results(
+    connection: driver.Connection, path: Path, deep: bool, not_exclusive_because: str
+) -> list[CheckResult]:
+    """Everything but full text; reads only."""
     plain: list[tuple[str, str, Check]] = [
         ("foreign_keys", "chunks", _foreign_keys),
         ("identity", "meta", _identity),
@@ -51,11 +96,26 @@ def check(
     results += _vector_results(connection, path, not_exclusive_because)
     if deep:
         results.append(_guarded("documents_whole", "documents", check_documents, connection, path))
-    results += [
-        _exclusive(f"full_text:{table}", table, _full_text_check(table), connection, path, not_exclusive_because)
-        for table in FULL_TEXT_TABLES
+    return results
+
+
+def _full_text_results(
+    connection: driver.Connection, path: Path, tables: Sequence[str], not_exclusive_because: str
+) -> list[CheckResult]:
+    return [
+        _exclusive(f"full_text:{table}", table, full_text_check(table), connection, path, not_exclusive_because)
+        for table in tables
     ]
-    return tuple(results)
+
+
+def _copied_results(connection: driver.Connection, path: Path, tables: Sequence[str]) -> list[CheckResult]:
+    """Full text that another connection than the writing one can check: in a copy."""
+
+    def run(connection: driver.Connection) -> CheckResult:
+        copy_for_check(connection)
+        return full_text_check(COPIED_TABLE)(connection)
+
+    return [_guarded(f"full_text:{table}", table, run, connection, path) for table in tables]
 
 
 def _vector_results(connection: driver.Connection, path: Path, not_exclusive_because: str) -> list[CheckResult]:
@@ -108,7 +168,7 @@ def _guarded(name: str, table: str, run: Check, connection: driver.Connection, p
 def _refuse_verdict(error: Exception, path: Path) -> None:
     """Raise what says nothing about the content: a busy, full or unreadable file."""
     code = getattr(error, "sqlite_errorcode", None)
-    if isinstance(code, int) and code & 0xFF in _NO_VERDICT_CODES:
+    if isinstance(code, int) and code & 0xFF in NO_VERDICT_CODES:
         raise translate(error, path) from error
 
 
@@ -122,13 +182,24 @@ def _guarded_texts(connection: driver.Connection, path: Path) -> list[CheckResul
 
 
 def _file_structure(connection: driver.Connection) -> CheckResult:
-    """PRAGMA integrity_check (https://sqlite.org/pragma.html#pragma_integrity_check)."""
-    rows = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)").fetchall()]
-    if rows == ["ok"]:
+    """PRAGMA integrity_check of the schema with the list of free pages, then of each table with its indexes
+    (https://sqlite.org/pragma.html#pragma_integrity_check). A page that two of them claim is seen by its back pointer.
+
+    Asked of the whole file, it would have FTS5 read its tables through as well, which their own checks do better.
+    """
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0").fetchall()
+    found = {table: _damage_in(connection, table) for table in ("sqlite_schema", *(str(row[0]) for row in tables))}
+    damaged = {table: rows for table, rows in found.items() if rows}
+    if not damaged:
         return passed("file_structure")
-    is_full_text_only = all("fts5" in row.lower() for row in rows)
-    hint = REBUILD_HINT if is_full_text_only else RESET_HINT
-    return failed("file_structure", "; ".join(" ".join(row.split()) for row in rows), hint)
+    is_full_text_only = all(table.startswith(FULL_TEXT_TABLES) for table in damaged)
+    said = [f"{table}: {' '.join(row.split())}" for table, rows in damaged.items() for row in rows]
+    return failed("file_structure", "; ".join(said[:NAMED]), REBUILD_HINT if is_full_text_only else RESET_HINT)
+
+
+def _damage_in(connection: driver.Connection, table: str) -> list[str]:
+    rows = [str(row[0]) for row in connection.execute(f'PRAGMA integrity_check("{table}")').fetchall()]
+    return [] if rows == ["ok"] else rows[:NAMED]
 
 
 def _foreign_keys(connection: driver.Connection) -> CheckResult:
@@ -203,41 +274,3 @@ def _named(cursor: driver.Cursor, name: str, table: str, what: str) -> CheckResu
         return passed(name, table=table)
     count = len(first) + sum(1 for _ in cursor)
     return failed(name, sentence(count, what, first), RESET_HINT, table=table, documents=first)
-
-
-def _full_text_check(table: str) -> Check:
-    """One full-text table: a row for each chunk and no other, and what it holds is what the chunks say."""
-    content = "chunks" if table != "chunks_fts_tri" else "chunks_tri_source"
-    rows = f"{table}_docsize"  # one row an indexed chunk (https://sqlite.org/fts5.html, appendix)
-
-    def run(connection: driver.Connection) -> CheckResult:
-        name = f"full_text:{table}"
-        missing = connection.execute(
-            f"SELECT id FROM {content} WHERE id NOT IN (SELECT id FROM {rows})"  # noqa: S608
-        )
-        first = [row[0] for row in missing.fetchmany(NAMED)]
-        count = len(first) + sum(1 for _ in missing)
-        ghosts = connection.execute(
-            f"SELECT count(*) FROM {rows} WHERE id NOT IN (SELECT id FROM {content})"  # noqa: S608
-        ).fetchone()[0]
-        found = [f"{count} chunks are missing in it"] * bool(count)
-        found += [f"it holds {ghosts} chunks that are no more"] * bool(ghosts)
-        found += [f"it differs from the text ({words})" for words in _rank_check(connection, table)]
-        if not found:
-            return passed(name, table=table)
-        keys = keys_of_chunks(connection, first)
-        return failed(name, f"{table}: {'; '.join(found)}", REBUILD_HINT, table=table, documents=keys)
-
-    return run
-
-
-def _rank_check(connection: driver.Connection, table: str) -> list[str]:
-    """The rank form of FTS5's own check; SQLite's words where it fails."""
-    try:
-        connection.execute(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")  # noqa: S608
-    except driver.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0)
-        if code & 0xFF in _NO_VERDICT_CODES:
-            raise
-        return [str(error)]
-    return []

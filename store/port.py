@@ -72,6 +72,16 @@ class StoredDocument(NamedTuple):
     warnings: str
 
 
+class FileTrace(NamedTuple):
+    """What a run has written of a key, be it a document or a skipped file."""
+
+    reason: str  # "" for a document, else why the file was skipped
+    checked_ns: int
+    generation: int  # of the run that wrote it last
+    created_generation: int  # of the run that added the document; 0 for a skipped file
+    vector_state: str  # `none`, `pending`, `ready`
+
+
 class StoredChunk(NamedTuple):
     key: str
     ordinal: int
@@ -100,6 +110,8 @@ class Snapshot(Protocol):
         ...
 
     def document(self, key: str, *, visibility: Visibility) -> StoredDocument | None: ...
+
+    def file_trace(self, key: str) -> FileTrace | None: ...
 
     def documents(
         self, prefix: str, *, after: str = "", limit: int = 1000, visibility: Visibility
@@ -251,4 +263,22 @@ class SearchSnapshot(Snapshot, Protocol):
 
     def scope_of(self, document_ids: Sequence[int]) -> Scope | None:
         """The scope of some documents (ids ascending); None where they are all there are."""
+        ...
+
+
+class VocabularySnapshot(Protocol):
+    """What `words` reads. `column` is one of the full-text tables', or "" for all of them."""
+
+    def identity(self) -> StoreIdentity: ...
+
+    def has_documents(self) -> bool: ...
+
+    def stems(self, words: Sequence[str]) -> Mapping[str, tuple[str, ...]]: ...
+
+    def word_pages(self, column: str) -> Iterator[Sequence[tuple[str, int]]]:
+        """Every word with the number of chunks that hold it, in the byte-wise order of the words, page by page."""
+        ...
+
+    def stem_counts_in(self, stems: Sequence[str], column: str) -> Mapping[str, int]:
+        """How many chunks hold each stem in the column; stems that are nowhere are left out."""
         ...

@@ -9,7 +9,7 @@ from itertools import starmap
 
 from domain.files import FileStat
 from store import driver
-from store.port import StoreCounts, StoredChunk, StoredDocument, StoredFile, StoreIdentity, Visibility
+from store.port import FileTrace, StoreCounts, StoredChunk, StoredDocument, StoredFile, StoreIdentity, Visibility
 
 SCAN_PAGE_ROWS = 4096
 _new = tuple.__new__  # the constructor of a named tuple is a Python call, and a run makes two for every file
@@ -105,6 +105,15 @@ def document(connection: driver.Connection, key: str, visibility: Visibility) ->
         (key, *hidden),
     ).fetchone()
     return StoredDocument(*row) if row is not None else None
+
+
+def file_trace(connection: driver.Connection, key: str) -> FileTrace | None:
+    row = connection.execute(
+        "SELECT '', checked_ns, generation, created_generation, vector_state FROM documents WHERE key = ?"
+        " UNION ALL SELECT reason, checked_ns, generation, 0, 'none' FROM skipped_files WHERE key = ?",
+        (key, key),
+    ).fetchone()
+    return FileTrace(*row) if row is not None else None
 
 
 def documents(

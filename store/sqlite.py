@@ -6,12 +6,25 @@ from pathlib import Path
 
 from domain.errors import NotBuiltError
 from domain.layout import BaseLayout
-from store import driver, files, format_gate, lexical, literal, queries, trigram, vector_queries, vocabulary
+from store import (
+    driver,
+    enumeration,
+    files,
+    format_gate,
+    lexical,
+    literal,
+    queries,
+    trigram,
+    vector_queries,
+    vocabulary,
+)
 from store.analyzer import FOLDED, STEMMED, analyzer
 from store.connection import open_reader, open_writer, translated
 from store.documents import SqliteStoreWriter
+from store.enumeration_port import Column, DocumentStarts, EnumeratedDocument
 from store.port import (
     ChunkSketch,
+    FileTrace,
     FoundChunk,
     LiteralFind,
     Scope,
@@ -52,6 +65,10 @@ class SqliteSnapshot:
     def document(self, key: str, *, visibility: Visibility) -> StoredDocument | None:
         with translated(self._path):
             return queries.document(self._connection, key, visibility)
+
+    def file_trace(self, key: str) -> FileTrace | None:
+        with translated(self._path):
+            return queries.file_trace(self._connection, key)
 
     def documents(
         self, prefix: str, *, after: str = "", limit: int = 1000, visibility: Visibility
@@ -100,6 +117,14 @@ class SqliteSnapshot:
         with translated(self._path):
             return vocabulary.words_among(self._connection, words)
 
+    def word_pages(self, column: str) -> Iterator[Sequence[tuple[str, int]]]:
+        with translated(self._path):
+            yield from vocabulary.word_pages(self._connection, column)
+
+    def stem_counts_in(self, stems: Sequence[str], column: str) -> Mapping[str, int]:
+        with translated(self._path):
+            return vocabulary.stem_counts_in(self._connection, stems, column)
+
     def rank_words(
         self, terms: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
     ) -> Sequence[int]:
@@ -140,6 +165,42 @@ class SqliteSnapshot:
     def scope_of(self, document_ids: Sequence[int]) -> Scope | None:
         with translated(self._path):
             return lexical.scope_of(self._connection, document_ids)
+
+    def chunks_with(self, text: str, column: Column) -> Sequence[int]:
+        with translated(self._path):
+            return enumeration.chunks_with(self._connection, text, column)
+
+    def chunks_as_written(self, word: str, columns: Sequence[Column]) -> Sequence[int]:
+        with translated(self._path):
+            return enumeration.chunks_as_written(self._connection, word, columns)
+
+    def chunks_with_part(self, text: str, column: Column) -> Sequence[int]:
+        with translated(self._path):
+            return enumeration.chunks_with_part(self._connection, text, column)
+
+    def document_starts(self) -> DocumentStarts:
+        with translated(self._path):
+            return enumeration.document_starts(self._connection)
+
+    def documents_of(self, chunk_ids: Sequence[int]) -> Mapping[int, int]:
+        with translated(self._path):
+            return enumeration.documents_of(self._connection, chunk_ids)
+
+    def documents_by_key(self) -> Sequence[int]:
+        with translated(self._path):
+            return enumeration.documents_by_key(self._connection)
+
+    def hidden_documents(self, visibility: Visibility) -> Sequence[int]:
+        with translated(self._path):
+            return enumeration.hidden_documents(self._connection, visibility)
+
+    def enumerated_documents(self, ids: Sequence[int]) -> Sequence[EnumeratedDocument]:
+        with translated(self._path):
+            return enumeration.enumerated_documents(self._connection, ids)
+
+    def keys_of(self, ids: Sequence[int]) -> Sequence[tuple[str, int]]:
+        with translated(self._path):
+            return enumeration.keys_of(self._connection, ids)
 
     def nearest(self, vector: bytes, *, limit: int, scope: Scope | None, visibility: Visibility) -> VectorFind:
         from store import nearest

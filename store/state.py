@@ -39,6 +39,12 @@ class SqliteStateStore:
         with translated(self._path):
             self._connection.close()
 
+    def rewrite_whole(self) -> None:
+        """Write the file anew from its rows alone (VACUUM), and its log back: nothing of what was deleted is left."""
+        with translated(self._path):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def base_id(self) -> str:
         row = self._read("SELECT base_id FROM base")
         if not row:

@@ -24,7 +24,8 @@ def assert_told(ended: Ended, status: int, *words: str) -> None:
 
 VERBS_THAT_NEED_AN_INDEX = [
     ["search", "x"], ["show", "docs/a.md"], ["sources"], ["stats"], ["status"], ["rm", "docs/a.md"],
-    ["reset", "--force"], ["rebuild"], ["verify"],
+    ["reset", "--force"], ["rebuild"], ["verify"], ["compact"],
+    ["rm", "docs/a.md", "--purge"],
 ]  # fmt: skip
 
 

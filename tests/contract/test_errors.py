@@ -31,6 +31,7 @@ GOLDEN = {
     "citation_malformed": (4, 404),
     "refused": (4, 409),
     "index_not_built": (10, 409),
+    "corpus_empty": (10, 409),
     "locked": (11, 409),
     "format_mismatch": (12, 500),
     "base_mismatch": (12, 500),

@@ -10,7 +10,8 @@ import pytest
 
 from app.discovery import locate
 from app.doctor import diagnose, exit_status
-from app.doctor_store import LEAST_FREE_BYTES, WAL_ALARM_BYTES
+from app.doctor_database import WAL_ALARM_BYTES
+from app.doctor_store import LEAST_FREE_BYTES
 from app.wiring import writable_base
 from domain.checks import CheckResult, CheckState
 from domain.errors import QueueError, StorageError
@@ -196,7 +197,8 @@ def with_queue(settings: Settings, url: str = "redis://user:hunter2@queue:6379/0
     ("facts", "failing", "status"),
     [
         (SOUND_QUEUE, set(), 0),
-        (QueueFacts("redis 7.2.4", "noeviction", False, -1.9), set(), 0),
+        (QueueFacts("redis 7.2.4", "noeviction", True, -1.9), set(), 0),
+        (QueueFacts("redis 7.2.4", "noeviction", False, 0.0), {"queue_append_only"}, 0),
         (QueueFacts("redis 7.2.4", "allkeys-lru", True, 0.0), {"queue_memory"}, 5),
         (QueueFacts("redis 7.2.4", "", True, 0.0), {"queue_memory"}, 5),
         (QueueFacts("redis 7.2.4", "noeviction", True, 3600.0), {"queue_clock"}, 0),
@@ -208,7 +210,7 @@ def test_a_queue_that_is_configured(base: Settings, facts: QueueFacts, failing: 
     assert states(results, CheckState.FAIL) - {"extensions"} == failing
     assert exit_status(results) == status
     assert "hunter2" not in repr(results)
-    assert ("no append-only file" in by_name(results)["queue"].detail) is not facts.has_append_only_file
+    assert facts.server in by_name(results)["queue"].detail
 
 
 def test_a_queue_that_does_not_answer(base: Settings) -> None:
@@ -217,7 +219,9 @@ def test_a_queue_that_does_not_answer(base: Settings) -> None:
 
     results = diagnose(with_queue(base), probe_queue=silent)
     assert by_name(results)["queue"].state is CheckState.FAIL
-    assert states(results, CheckState.NOT_RUN) - {"file_system"} == {"queue_memory", "queue_clock"}
+    assert states(results, CheckState.NOT_RUN) - {"file_system"} == {
+        "queue_append_only", "queue_memory", "queue_clock",
+    }  # fmt: skip
     assert exit_status(results) == 5
 
 

@@ -174,3 +174,101 @@ def test_an_index_of_everything_is_marked_by_the_worker_as_by_the_rule(tmp_path:
     with writable_base(settings, "test") as base:
         index_into(base, settings, tmp_path / "docs", "docs", ["a.md"])
     assert maintenance.verify(settings, deep=True).exit_status == 0
+
+
+def child_pointers(page: bytes | bytearray) -> list[int]:
+    """Where the pointers to the children of an inner page of a table stand (https://sqlite.org/fileformat2.html)."""
+    if page[0] != 5:
+        return []
+    cells = int.from_bytes(page[3:5], "big")
+    return [8, *(int.from_bytes(page[12 + 2 * cell : 14 + 2 * cell], "big") for cell in range(cells))]
+
+
+def test_a_page_that_two_tables_claim_is_found(place: Path) -> None:
+    """Tables are looked at one by one: what goes across them is seen all the same."""
+    settings = build_base(place, {f"n{n:04}.md": f"# N{n}\n\n" + f"words of {n} " * 60 + "\n" for n in range(300)})
+    path = layout_of(settings).database
+    connection = drifts.open_plain(path)
+    try:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        roots = dict(connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0").fetchall())
+    finally:
+        connection.close()
+    content = bytearray(path.read_bytes())
+    starts = [(roots[table] - 1) * size for table in ("documents", "chunks")]
+    own, other = ([start + pointer for pointer in child_pointers(content[start : start + size])] for start in starts)
+    assert own
+    assert other
+    content[own[-1] : own[-1] + 4] = content[other[-1] : other[-1] + 4]
+    path.write_bytes(content)
+    report = maintenance.verify(settings, deep=False)
+    structure = next(result for result in report.results if result.name == "file_structure")
+    assert structure.state is CheckState.FAIL
+    assert "documents" in structure.detail
+    assert "knowledge reset" in structure.hint
+
+
+def test_damage_of_the_free_list_is_found(place: Path) -> None:
+    settings = build_base(place, {f"n{n}.md": f"# N{n}\n\n" + f"words of {n} " * 2000 + "\n" for n in range(9)})
+    maintenance.remove_paths(settings, place, ["docs/n1.md", "docs/n2.md", "docs/n3.md"])
+    path = layout_of(settings).database
+    content = bytearray(path.read_bytes())
+    assert int.from_bytes(content[36:40], "big") > 0  # pages on the list
+    content[36:40] = (1).to_bytes(4, "big")
+    path.write_bytes(content)
+    report = maintenance.verify(settings, deep=False)
+    assert failed_names(report) == {"file_structure"}
+
+
+def test_a_damaged_index_is_found(copy: Copy) -> None:
+    """An index that lacks a row: its definition is changed under it, as a crash of other software might."""
+    settings = copy()
+
+    def drift(connection: object) -> None:
+        execute = connection.execute  # type: ignore[attr-defined]
+        sql = execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_by_document'").fetchone()[0]
+        execute("PRAGMA writable_schema = ON")
+        execute("UPDATE sqlite_schema SET sql = sql || ' WHERE id <> 2' WHERE name = 'chunks_by_document'")
+        execute("PRAGMA writable_schema = RESET")
+        execute("REINDEX chunks_by_document")
+        execute("PRAGMA writable_schema = ON")
+        execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'chunks_by_document'", (sql,))
+        execute("PRAGMA writable_schema = RESET")
+
+    drifts.apply_drift(layout_of(settings).database, drift)
+    report = maintenance.verify(settings, deep=False)
+    assert "file_structure" in failed_names(report)
+
+
+def test_what_breaks_off_one_half_breaks_off_the_other(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two halves run beside each other; neither goes on alone, and nothing stays open."""
+
+    def break_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    settings = copy()
+    with monkeypatch.context() as patched:
+        patched.setattr("store.integrity.check_texts", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            maintenance.verify(settings, deep=True)
+    assert maintenance.verify(settings, deep=True).exit_status == 0
+
+
+@pytest.mark.parametrize("drift", drifts.OF_FULL_TEXT, ids=lambda drift: drift.__name__)
+def test_a_large_store_is_checked_without_a_copy(
+    copy: Copy, drift: drifts.Drift, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same results, whether a full-text table is checked in its place or in a copy."""
+    settings = copy()
+    drifts.apply_drift(layout_of(settings).database, drift)
+    copied = maintenance.verify(settings, deep=False)
+    monkeypatch.setattr("store.integrity.MAX_COPIED_OF_BYTES", 0)
+    assert maintenance.verify(settings, deep=False).results == copied.results
+
+
+def test_a_check_writes_nothing(copy: Copy) -> None:
+    settings = copy()
+    path = layout_of(settings).database
+    before = path.read_bytes()
+    maintenance.verify(settings, deep=True)
+    assert path.read_bytes() == before

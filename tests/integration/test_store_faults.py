@@ -42,6 +42,12 @@ RUNS = {
     ("rebuild_drifted", "kill"): 29,
     ("remove", "kill"): 23,
     ("remove", "eio"): 31,
+    ("compact", "kill"): 17,
+    ("compact", "half"): 17,
+    ("compact", "enospc"): 19,
+    ("purge", "kill"): 19,
+    ("purge", "eio"): 37,
+    ("purge", "enospc"): 31,
 }
 
 # the same of the vector tables: written with documents or after them, pinned, switched, collected (fault 32)
@@ -60,7 +66,19 @@ VECTOR_RUNS = {
     ("collect", "enospc"): 13,
     ("rebuild", "kill"): 23,
 }
-MODULES = {"scenarios": RUNS, "vector_scenarios": VECTOR_RUNS}
+# a pair of databases put in the place of another, and written into one file (P32)
+BACKUP_RUNS = {
+    ("restore", "kill"): 17,
+    ("restore", "half"): 43,
+    ("restore", "eio"): 37,
+    ("restore", "enospc"): 41,
+    ("restore_anew", "kill"): 29,
+    ("restore_anew", "enospc"): 37,
+    ("backup", "kill"): 13,
+    ("backup", "eio"): 17,
+    ("backup", "enospc"): 17,
+}
+MODULES = {"scenarios": RUNS, "vector_scenarios": VECTOR_RUNS, "backup_scenarios": BACKUP_RUNS}
 
 
 @pytest.fixture(scope="module")

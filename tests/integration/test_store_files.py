@@ -198,7 +198,7 @@ from app.wiring import readable_base, writable_base
 from domain.errors import KnowledgeError
 from store.port import Visibility
 from tests.support.bases import settings_of
-import scheduler.queue.embedded
+import app.backing_up, scheduler.queue.embedded
 if os.getuid() == 0:
     os.setgroups([]); os.setgid({nobody}); os.setuid({nobody})
 settings = settings_of(Path({home!r}))

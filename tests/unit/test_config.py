@@ -140,8 +140,8 @@ knowledge:
   server: {host: 127.0.0.1, port: 8765, read_token_env: "", operate_token_env: "", allowed_hosts: []}
 """
     found = loaded(folder, text)
-    assert found.later_features == ("schedules", "mcp", "server")
-    assert found.later_note() == "schedules, mcp, server: configured, but without effect in this version"
+    assert found.later_features == ("schedules", "server")
+    assert found.later_note() == "schedules, server: configured, but without effect in this version"
     assert loaded(folder, BLOCK).later_note() == ""
 
 

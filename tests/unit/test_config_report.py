@@ -149,11 +149,11 @@ def test_show_without_anything(tmp_path: Path) -> None:
 
 def test_check_reads_and_obeys_nothing(tmp_path: Path) -> None:
     path = tmp_path / "knowledge.yaml"
-    path.write_text("knowledge: {queue: {url: 'redis://h'}, mcp: {}, enabled: false}\n", "utf-8")
+    path.write_text("knowledge: {queue: {url: 'redis://h'}, server: {}, enabled: false}\n", "utf-8")
     checked = check(locate(tmp_path, config=None, environ={}), {}, cwd=tmp_path)
     assert not checked.trusted
     assert [note.split(":")[0].split(",")[0] for note in checked.notes] == [
-        "mcp",
+        "server",
         "switched off",
         "not trusted yet",
     ]

@@ -106,6 +106,11 @@ int ftruncate64(int descriptor, off64_t length)
 
 int ftruncate(int descriptor, off_t length) { return ftruncate64(descriptor, length); }
 
+int rename(const char *from, const char *to)
+{
+    return is_hit(is_wanted_path(from) || is_wanted_path(to), NULL) ? -1 : NEXT(rename)(from, to);
+}
+
 int unlink(const char *path)
 {
     return is_hit(is_wanted_path(path), NULL) ? -1 : NEXT(unlink)(path);

@@ -58,6 +58,14 @@ def remove(settings: Settings, root: Path) -> None:
     maintenance.remove_paths(settings, root, ["docs/sub/"])
 
 
+def compact(settings: Settings, root: Path) -> None:
+    maintenance.compact(settings)
+
+
+def purge(settings: Settings, root: Path) -> None:
+    maintenance.purge_paths(settings, root, ["docs/sub/"])
+
+
 def unchanged(home: Path) -> None:
     """The store as it was built."""
 
@@ -68,6 +76,11 @@ def gone(home: Path) -> None:
 
 def no_database(home: Path) -> None:
     (home / "knowledge.db").write_bytes(NO_DATABASE * 400)
+
+
+def littered(home: Path) -> None:
+    """Empty pages, and full text in several segments."""
+    maintenance.remove_paths(settings_of(home), home, ["docs/sub/"])
 
 
 def drifted(home: Path) -> None:
@@ -91,6 +104,8 @@ SCENARIOS = {
     "rebuild": Scenario(unchanged, rebuild),
     "rebuild_drifted": Scenario(drifted, rebuild),
     "remove": Scenario(unchanged, remove),
+    "compact": Scenario(littered, compact),
+    "purge": Scenario(unchanged, purge),
 }
 
 

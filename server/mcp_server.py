@@ -1,0 +1,117 @@
+"""The MCP server over the tools of one base, whatever carries it: lists what is exposed, answers calls in threads."""
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
+
+from app.present import unexpected_error
+from app.present_mcp import ToolAnswer, failed, server_instructions
+from app.present_safe import name as safe_name
+from domain.errors import KnowledgeError, NotFoundError
+from domain.status import DegradeCause
+from server.mcp_calls import ToolCalls
+from server.mcp_tools import TOOLS, McpTool
+
+SERVER_NAME = "knowledge"
+CALLS_AT_A_TIME = 4  # each works in a thread of its own; more would only wait for the processor
+MAX_SHOWN_CHARS = 80
+log = logging.getLogger("knowledge.mcp")
+
+
+class KnowledgeMcpServer(MCPServer[Any]):
+    """Serves the named tools of `tools` and no others. Arguments are checked here, not by signatures: what a client
+    sends is refused in our own words, and nothing is guessed."""
+
+    def __init__(self, calls: ToolCalls, names: Sequence[str], *, tools: Sequence[McpTool] = TOOLS) -> None:
+        super().__init__(
+            SERVER_NAME,
+            version=_version(),
+            instructions=server_instructions(calls.settings.description, calls.roots()),
+            subscriptions=False,
+        )
+        self._calls = calls
+        self._exposed = {tool.name: tool for tool in tools if tool.name in names}
+        self._limiter = CapacityLimiter(CALLS_AT_A_TIME)
+
+    async def list_tools(self) -> list[Tool]:
+        return await to_thread.run_sync(self._tools)
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Never raises: a failure is a result that says so, for the model to read."""
+        gone = threading.Event()  # whoever asked waits no more
+
+        def stopped() -> DegradeCause | None:
+            return DegradeCause.CANCELED if gone.is_set() else None
+
+        try:
+            answer = await to_thread.run_sync(
+                partial(self._answer, name, arguments, stopped), abandon_on_cancel=True, limiter=self._limiter
+            )
+        finally:
+            gone.set()
+        return CallToolResult(
+            content=[TextContent(type="text", text=answer.text)],
+            structured_content=answer.value,
+            is_error=answer.is_error,
+        )
+
+    def _tools(self) -> list[Tool]:
+        annotations = ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
+        return [
+            Tool(
+                name=tool.name,
+                title=tool.title,
+                description=tool.description(self._calls),
+                input_schema=tool.schema(),
+                annotations=annotations,
+            )
+            for tool in self._exposed.values()
+        ]
+
+    def _answer(self, name: str, arguments: dict[str, Any], stopped: Any) -> ToolAnswer:
+        began_s = time.monotonic()
+        tool = self._exposed.get(name)
+        outcome = "ok"
+        try:
+            if tool is None:
+                raise _no_tool(name, self._exposed)
+            answer = tool.answer(self._calls, arguments, stopped)
+        except KnowledgeError as error:
+            answer, outcome = failed(error), error.code
+        except Exception as error:  # noqa: BLE001 - one bad call must not end the server for all others
+            answer, outcome = failed(unexpected_error(error)), _where(error)
+        log.info("%s: %s, %d ms", tool.name if tool else "unknown tool", outcome, (time.monotonic() - began_s) * 1000)
+        return answer
+
+
+def _no_tool(name: str, exposed: dict[str, McpTool]) -> NotFoundError:
+    return NotFoundError(
+        f"there is no tool {safe_name(name[:MAX_SHOWN_CHARS])!r}", hint=f"there are: {', '.join(exposed)}"
+    )
+
+
+def _where(error: Exception) -> str:
+    """Kind and place of an unforeseen error, without its words: they may hold text of a document."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"unexpected {type(error).__name__} in {place.name}, {place.filename}:{place.lineno}"
+
+
+def _version() -> str:
+    try:
+        return version("knowledge-service")
+    except PackageNotFoundError:
+        return ""
