@@ -18,10 +18,11 @@ from domain.checks import CheckResult, CheckState, failed, not_run, passed
 from domain.errors import EmbeddingsUnavailableError, KnowledgeError
 from domain.layout import BaseLayout
 from domain.settings import EmbeddingsSettings
-from domain.vectors import CANARY_TEXTS, CANARY_TOLERANCE, PinnedIdentity, difference_from
+from domain.vectors import CANARY_TEXTS, CANARY_TOLERANCE, PinnedIdentity
 from embedding.addresses import is_loopback, parse_base_url
 from embedding.known_models import NO_PREFIXES, Prefixes, expected_prefixes
 from embedding.port import Probe
+from retrieval.query_vector import WantedVectors
 from store.port import Visibility
 from store.sqlite import SqliteStore
 from store.vector_port import VectorCounts, VectorStatus
@@ -177,7 +178,7 @@ def _pinned(settings: EmbeddingsSettings, stored: StoredVectors | None) -> Pinne
 
 
 def _changes(settings: EmbeddingsSettings, pinned: PinnedIdentity) -> str:
-    return difference_from(pinned.identity, settings.model, settings.query_prefix, settings.document_prefix)
+    return WantedVectors.of(settings).difference(pinned)
 
 
 def _check_identity(

@@ -8,7 +8,7 @@ from app.index_request import EmbeddingNotice, IndexRequest
 from app.roots import RootScope
 from app.wiring import WritableBase
 from domain.settings import Settings
-from domain.vectors import difference_from
+from retrieval.query_vector import WantedVectors
 from store.port import Visibility
 from store.sqlite import SqliteStore
 
@@ -30,7 +30,7 @@ def _is_new_set(base: WritableBase, settings: Settings, request: IndexRequest) -
     active, wanted = base.writer.vector_status().active, settings.embeddings
     if active is None or wanted is None or request.re_embed:
         return True
-    return bool(difference_from(active.identity, wanted.model, wanted.query_prefix, wanted.document_prefix))
+    return bool(WantedVectors.of(wanted).difference(active))
 
 
 def _stored_elsewhere(base: WritableBase, scopes: Sequence[RootScope]) -> tuple[int, int]:

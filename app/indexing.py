@@ -95,7 +95,7 @@ def _vector_plan(
     return prepare_vectors(
         base.writer,
         wanted,
-        has_documents=base.writer.counts().documents > 0,
+        has_documents=base.writer.has_documents(),
         reindex=request.reindex,
         re_embed=request.re_embed,
         announce=told,

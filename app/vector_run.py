@@ -12,7 +12,8 @@ from app.wiring import WritableBase
 from domain.errors import EmbeddingsChangedError
 from domain.files import Outcome
 from domain.settings import EmbeddingsSettings
-from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity, difference_from
+from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity
+from retrieval.query_vector import WantedVectors
 from store.sqlite import SqliteSnapshot
 from store.state_port import RunRecord
 from store.vector_port import VectorStatus
@@ -46,7 +47,7 @@ def prepare_vectors(
     key = embeddings_key(wanted)
     status = writer.vector_status()
     active = status.active
-    if active is not None and _difference(active, wanted):
+    if active is not None and WantedVectors.of(wanted).difference(active):
         active = None
     if has_documents and not reindex:
         if active is None:
@@ -80,10 +81,6 @@ async def _probe(wanted: EmbeddingsSettings, key: str | None) -> tuple[VectorIde
     return identity, probe.vectors
 
 
-def _difference(pinned: PinnedIdentity, wanted: EmbeddingsSettings) -> str:
-    return difference_from(pinned.identity, wanted.model, wanted.query_prefix, wanted.document_prefix)
-
-
 def _is_same(active: PinnedIdentity, identity: VectorIdentity, canary: Sequence[bytes]) -> bool:
     from embedding.canary import canary_difference
     from embedding.port import Probe
@@ -95,7 +92,7 @@ def _is_same(active: PinnedIdentity, identity: VectorIdentity, canary: Sequence[
 def _refusal(status: VectorStatus, wanted: EmbeddingsSettings) -> EmbeddingsChangedError:
     from embedding.canary import REINDEX_HINT
 
-    if status.building is not None and not _difference(status.building, wanted):
+    if status.building is not None and not WantedVectors.of(wanted).difference(status.building):
         return EmbeddingsChangedError(
             "new vectors for this index are half made",
             hint="run `knowledge index --reindex` to make the rest; nothing is embedded twice",
@@ -106,7 +103,7 @@ def _refusal(status: VectorStatus, wanted: EmbeddingsSettings) -> EmbeddingsChan
             hint="run `knowledge index --reindex`: words go on answering until every document has its vectors",
         )
     return EmbeddingsChangedError(
-        f"the embeddings have changed: {_difference(status.active, wanted)}", hint=REINDEX_HINT
+        f"the embeddings have changed: {WantedVectors.of(wanted).difference(status.active)}", hint=REINDEX_HINT
     )
 
 
@@ -118,10 +115,7 @@ def settle_vectors(
     A document whose text was refused does not keep a new set from answering: it stays pending, and is counted.
     """
     is_built = plan.target.state == "building"
-    lacking = snapshot.keys_without_vectors(plan.target.id, after="", limit=len(outcomes.refused_keys) + 1)
-    is_complete = all(document.key in outcomes.refused_keys for document in lacking)
-    if is_built and is_complete:
-        base.writer.activate_identity(plan.target.id, uncovered=len(lacking))
+    is_activated = is_built and _activate_complete(base, snapshot, plan.target.id, outcomes.refused_keys)
     replaced = outcomes.counts.get(Outcome.UPDATED.value, 0)
     if is_built or replaced >= COLLECT_AFTER_REPLACED or run.generation % COLLECT_EVERY_RUNS == 0:
         base.writer.collect_vectors(keep_unused=kept_unused(snapshot.vector_counts().linked_chunks))
@@ -134,9 +128,18 @@ def settle_vectors(
         from_parts=progress.from_parts,
         pending_documents=status.pending_documents,
         pending_chunks=status.pending_chunks,
-        activated=is_built and is_complete,
-        building=is_built and not is_complete,
+        activated=is_activated,
+        building=is_built and not is_activated,
     )
+
+
+def _activate_complete(base: WritableBase, snapshot: SqliteSnapshot, identity: int, refused_keys: set[str]) -> bool:
+    """Let a built set answer where it lacks nothing but documents whose text was refused; says whether it does."""
+    lacking = snapshot.keys_without_vectors(identity, after="", limit=len(refused_keys) + 1)
+    if not all(document.key in refused_keys for document in lacking):
+        return False
+    base.writer.activate_identity(identity, uncovered=len(lacking))
+    return True
 
 
 def kept_unused(linked_chunks: int) -> int:

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from domain.vectors import PinnedIdentity, VectorIdentity
-from store import driver, queries, vector_queries
+from store import driver, lexical, queries, vector_queries
 from store.connection import immediate, translated
 from store.fence import (
     NOTHING_STORED,
@@ -121,6 +121,10 @@ class SqliteStoreWriter:
     def identity(self) -> StoreIdentity:
         with translated(self._path):
             return queries.identity(self._connection)
+
+    def has_documents(self) -> bool:
+        with translated(self._path):
+            return lexical.has_documents(self._connection)
 
     def counts(self) -> StoreCounts:
         with translated(self._path):

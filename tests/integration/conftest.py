@@ -21,6 +21,13 @@ def place() -> Iterator[Path]:
         yield path
 
 
+@pytest.fixture
+def out(place: Path) -> Path:
+    """An empty directory beside the base."""
+    (place / "out").mkdir()
+    return place / "out"
+
+
 @pytest.fixture(scope="module")
 def template() -> Iterator[Settings]:
     """A small indexed base; not to be written to."""

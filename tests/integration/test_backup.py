@@ -27,6 +27,7 @@ from domain.settings import Settings
 from store import backup
 from tests.integration.test_store_files import NOBODY, as_nobody
 from tests.support.audit import audit
+from tests.support.backups import elsewhere, listing
 from tests.support.bases import (
     ALL_KEYS,
     TEXTS,
@@ -43,22 +44,6 @@ from tests.support.runs import base_in
 
 PROJECT = Path(__file__).resolve().parents[2]
 ROUNDS = 20
-
-
-@pytest.fixture
-def out(place: Path) -> Path:
-    (place / "out").mkdir()
-    return place / "out"
-
-
-def elsewhere(place: Path) -> Settings:
-    return settings_of(place / "elsewhere" / "home")
-
-
-def listing(folder: Path) -> dict[str, bytes]:
-    """All but the log and the shared memory, which a look may make."""
-    kept = [path for path in folder.iterdir() if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
-    return {path.name: path.read_bytes() for path in kept}
 
 
 def test_there_and_back(base: Settings, place: Path, out: Path) -> None:

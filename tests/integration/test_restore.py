@@ -19,6 +19,7 @@ from domain.settings import Settings
 from store.connection import open_reader
 from store.lock import WriteLock
 from tests.support import drifts
+from tests.support.backups import elsewhere, listing
 from tests.support.bases import (
     ALL_KEYS,
     assert_sound,
@@ -26,27 +27,10 @@ from tests.support.bases import (
     index_into,
     keys_of,
     layout_of,
-    settings_of,
     write_files,
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def out(place: Path) -> Path:
-    (place / "out").mkdir()
-    return place / "out"
-
-
-def elsewhere(place: Path) -> Settings:
-    return settings_of(place / "elsewhere" / "home")
-
-
-def listing(folder: Path) -> dict[str, bytes]:
-    """All but the log and the shared memory, which a look may make."""
-    kept = [path for path in folder.iterdir() if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
-    return {path.name: path.read_bytes() for path in kept}
 
 
 def test_an_index_in_the_way(base: Settings, place: Path, out: Path) -> None:
