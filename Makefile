@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint lock bench clean moved
+.PHONY: help setup demo test lint lock bench compose-init e2e-compose chaos clean moved
 
 STAMP := .venv/.installed
 PY := .venv/bin/python
@@ -21,12 +21,19 @@ export PIP_USER := 0
 export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# of `make lock`; requirements.lock is the whole, the others are parts of it (scripts/check_lock.py)
+COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-annotate
+
 help:
 	@echo "make demo                 set up, index docs/ and search it by words and by meaning"
 	@echo "make test                 set up and run every check"
 	@echo "make lint                 the quick checks: format, lint, types, import contracts"
 	@echo "make bench CORPUS=FOLDER  measure against the floors"
 	@echo "make lock                 pin the dependencies of pyproject.toml again"
+	@echo "make compose-init         write what docker-compose.yml needs; CORPUS=FOLDER answers its question"
+	@echo "make e2e-compose          bring the services up under podman and kill each of them once (root, Debian)"
+	@echo "make chaos ROUNDS=20      kill every part of a service so many times under load, and compare what is stored"
 	@echo "make clean                remove .venv, caches and build results"
 
 setup: $(STAMP)
@@ -73,10 +80,23 @@ lock:
 	@"$(PYTHON)" scripts/preflight.py
 	@"$(PYTHON)" -m venv --clear build/lock
 	@build/lock/bin/python -m pip install --quiet uv
-	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
-		--no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements.lock
+	build/lock/bin/uv $(COMPILE) --all-extras pyproject.toml -o requirements.lock
+	build/lock/bin/uv $(COMPILE) --extra local --constraints requirements.lock pyproject.toml -o requirements-runtime.lock
+	"$(PYTHON)" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+		| build/lock/bin/uv $(COMPILE) --constraints requirements.lock - -o requirements-build.lock
 	@rm -rf build/lock
 	@"$(PYTHON)" scripts/check_lock.py
+
+# needs no .venv; CORPUS=... reaches the script as a variable, however the folder is called
+compose-init:
+	@"$(PYTHON)" scripts/compose_init.py
+
+e2e-compose: setup
+	$(PY) scripts/e2e_compose.py
+
+ROUNDS ?= 20
+chaos: setup
+	CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -p no:cacheprovider tests/acceptance/test_service_chaos.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*

@@ -10,7 +10,7 @@ from domain.layout import BaseLayout
 from domain.settings import EmbeddingsSettings
 from domain.vectors import PinnedIdentity
 from scheduler.queue.address import QueueAddress
-from store.state_port import RunRecord
+from store.run_port import RunRecord
 
 READY_LINE = b"ready\n"  # what a worker process says when it has its assignment and the queue
 

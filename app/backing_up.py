@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.beside_service import refuse_beside_service
 from app.receipts import run_record
 from app.wiring import locked_home, readable_base
 from domain.errors import DiskFullError, KnowledgeError, RefusedError, UnsafePlaceError, UsageError
@@ -20,14 +21,14 @@ from store.connection import immediate, open_reader, open_writer, translated
 from store.meta import set_meta
 from store.pending_restore import (
     finish_restore,
+    fold_log_in,
     is_restore_pending,
     make_ready,
     remove_staging,
     settle_restore,
-    sync_file,
 )
+from store.run_port import RunRecord
 from store.state import SqliteStateStore
-from store.state_port import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ def restore(settings: Settings, source: Path, force: bool) -> RestoreReport:
     with closing(Backup(source)) as backup:
         _refuse_base(layout, backup.manifest, source, force)
         backup.check_hashes()
+        refuse_beside_service(BaseLayout(settings.home))
         with locked_home(settings, "knowledge restore") as layout:
             was_there = _refuse_base(layout, backup.manifest, source, force)
             _require_room(layout, backup.manifest)
@@ -227,8 +229,7 @@ def _renew(staged: BaseLayout, *, floor_generation: int) -> int:
     finally:
         state.close()
     for name in MEMBERS:
-        _fold_log_in(staged.home / name)
-        sync_file(staged.home / name)
+        fold_log_in(staged.home / name)
     return run.generation
 
 
@@ -239,15 +240,5 @@ def _pin_anew(database: Path, base_id: str, run: RunRecord) -> None:
         with translated(database), immediate(connection):
             set_meta(connection, "store_uuid", os.urandom(16).hex())
             set_meta(connection, "generation", str(run.generation))
-    finally:
-        connection.close()
-
-
-def _fold_log_in(database: Path) -> None:
-    """Nothing may stay in the write-ahead log: the file alone is put in place."""
-    connection = open_writer(database, synchronous="FULL")
-    try:
-        with translated(database):
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
         connection.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.receipts import record_receipt, require_built
-from app.wiring import writable_base
+from app.wiring import WritableBase, writable_base
 from domain.commands import CompactCommand
 from domain.settings import Settings
 from store import compacting
@@ -31,18 +31,21 @@ def compact(settings: Settings, *, command_id: str | None = None) -> CompactRepo
     LockedError, FormatError, IntegrityError (damaged), DiskFullError.
     """
     require_built(settings)
-    began_s = time.monotonic()
-    command = CompactCommand(command_id or uuid.uuid4().hex)
     with writable_base(settings, "knowledge compact") as base:
-        connection, path = base.writer.connection, base.layout.database
-        before = compacting.sizes(connection, path)
-        if base.state.receipt(command.id) is not None:
-            return CompactReport(base.layout.home, before, before, 0, True, 0.0, is_repeated=True)
-        dropped = base.writer.collect_vectors(keep_unused=0)
-        compacting.merge_full_text(connection, path)
-        compacting.give_back_pages(connection, path)
-        is_log_truncated = compacting.truncate_log(connection, path)
-        after = compacting.sizes(connection, path)
-        record_receipt(base.state, command, {"bytes_before": before.bytes, "bytes_after": after.bytes})
-    elapsed_s = time.monotonic() - began_s
-    return CompactReport(settings.home, before, after, dropped, is_log_truncated, elapsed_s)
+        return compact_base(base, CompactCommand(command_id or uuid.uuid4().hex))
+
+
+def compact_base(base: WritableBase, command: CompactCommand) -> CompactReport:
+    """The same over a base that is held for writing."""
+    began_s = time.monotonic()
+    connection, path = base.writer.connection, base.layout.database
+    before = compacting.sizes(connection, path)
+    if base.state.receipt(command.id) is not None:
+        return CompactReport(base.layout.home, before, before, 0, True, 0.0, is_repeated=True)
+    dropped = base.writer.collect_vectors(keep_unused=0)
+    compacting.merge_full_text(connection, path)
+    compacting.give_back_pages(connection, path)
+    is_log_truncated = compacting.truncate_log(connection, path)
+    after = compacting.sizes(connection, path)
+    record_receipt(base.state, command, {"bytes_before": before.bytes, "bytes_after": after.bytes})
+    return CompactReport(base.layout.home, before, after, dropped, is_log_truncated, time.monotonic() - began_s)

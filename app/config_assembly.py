@@ -11,11 +11,28 @@ from app.config_loaded import AbsentRoots, Loaded
 from app.config_origins import Problem, Sources, has_control_characters, refuse, shown
 from app.config_roots import Places, absent_roots, place_problems, roots_of
 from app.config_rules import block_problems, identity_problems
-from app.config_schema import LATER_FEATURES, LATER_MCP_KEYS, KnowledgeBlock, McpBlock
+from app.config_schema import (
+    LATER_FEATURES,
+    LATER_MCP_KEYS,
+    LATER_SERVER_KEYS,
+    KnowledgeBlock,
+    McpBlock,
+    QueueBlock,
+    ServerBlock,
+)
 from app.config_trust import reasons
 from app.config_values import size_or_zero
 from app.discovery import DEFAULT_IDENTITY, STORES_NAME, Located
-from domain.settings import EmbeddingsSettings, McpSettings, QueueSettings, RootSettings, Settings
+from domain.settings import (
+    EmbeddingsSettings,
+    McpSettings,
+    NotifySettings,
+    QueueSettings,
+    RootSettings,
+    ScheduleSettings,
+    ServerSettings,
+    Settings,
+)
 
 _BLOCK_KEYS = ("knowledge", *KnowledgeBlock.__struct_fields__)
 
@@ -32,7 +49,9 @@ def assemble(located: Located, environ: Mapping[str, str], *, cwd: Path, absent:
     places = Places(cwd, located.config_path.parent if located.config_path else None, environ.get("HOME", ""))
     roots, wrong = roots_of(block.paths, sources, places)
     problems += wrong
-    settings = _settings(located, block, roots, sources, places)
+    schedules, wrong = _schedules(block, roots, sources, places)
+    problems += wrong
+    settings = dataclasses.replace(_settings(located, block, roots, sources, places), schedules=schedules)
     if has_control_characters(block.directory):
         problems.append(Problem("directory", "must not hold control characters"))
     problems += [] if block.identity else identity_problems(settings.identity)
@@ -60,6 +79,9 @@ def _later_features(block: KnowledgeBlock) -> Iterator[str]:
     if block.mcp is not None:
         default = McpBlock()
         yield from (f"mcp.{key}" for key in LATER_MCP_KEYS if getattr(block.mcp, key) != getattr(default, key))
+    if block.server is not None:
+        plain = ServerBlock()
+        yield from (f"server.{key}" for key in LATER_SERVER_KEYS if getattr(block.server, key) != getattr(plain, key))
 
 
 def _settings(
@@ -88,11 +110,38 @@ def _settings(
         max_file_bytes=size_or_zero(block.max_file_bytes),
         substring_index=block.substring_index,
         change_detection=block.change_detection,
+        disk_reserve_bytes=size_or_zero(block.disk_reserve),
         allow_network_filesystem=block.allow_network_filesystem,
-        queue=QueueSettings(block.queue.url, block.queue.files_per_job, block.queue.workers),
+        queue=_queue(block.queue, sources, places),
         mcp=_mcp(block),
+        server=_server(block),
         embeddings=_embeddings(block),
+        notify=_notify(block),
     )
+
+
+def _schedules(
+    block: KnowledgeBlock, roots: tuple[RootSettings, ...], sources: Sources, places: Places
+) -> tuple[tuple[ScheduleSettings, ...], list[Problem]]:
+    if not block.schedules:
+        return (), []
+    from app.config_schedules import schedules_of
+
+    return schedules_of(block.schedules, roots, sources, places)
+
+
+def _queue(block: QueueBlock, sources: Sources, places: Places) -> QueueSettings:
+    password_file = None
+    if block.password_file:
+        password_file = places.absolute(block.password_file, from_file=sources.is_from_file("queue.password_file"))
+    return QueueSettings(block.url, block.files_per_job, block.workers, password_file)
+
+
+def _server(block: KnowledgeBlock) -> ServerSettings:
+    if block.server is None:
+        return ServerSettings()
+    server = block.server
+    return ServerSettings(server.host, server.port, server.health_host, server.health_port)
 
 
 def _mcp(block: KnowledgeBlock) -> McpSettings:
@@ -101,6 +150,14 @@ def _mcp(block: KnowledgeBlock) -> McpSettings:
     from app.mcp_exposure import listed
 
     return McpSettings(listed(block.mcp.tools), block.mcp.allow_write)
+
+
+def _notify(block: KnowledgeBlock) -> NotifySettings | None:
+    if block.notify is None:
+        return None
+    from app.config_notify import notify_settings
+
+    return notify_settings(block.notify)
 
 
 def _embeddings(block: KnowledgeBlock) -> EmbeddingsSettings | None:
@@ -144,5 +201,9 @@ def _notes(
     if block.server is not None:
         names["server.read_token_env"] = block.server.read_token_env
         names["server.operate_token_env"] = block.server.operate_token_env
+    for index, schedule in enumerate(block.schedules):
+        names[f"schedules[{index}].heartbeat_url_env"] = schedule.heartbeat_url_env
+    if block.notify is not None:
+        names["notify.url_env"] = block.notify.url_env
     notes += [f"{key}: the variable {name} is not set" for key, name in names.items() if name and not environ.get(name)]
     return tuple(notes)

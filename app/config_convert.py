@@ -114,7 +114,7 @@ def _wrong_type(wrong: re.Match[str]) -> str:
 
 def _choices(type_: Any, key: str) -> tuple[str, ...]:
     """The words of a Literal, found by the last step of the key when it lies in a struct."""
-    last = key.rpartition(".")[2]
+    last = key.rpartition(".")[2].partition("[")[0]
     for struct in structs_in(type_):
         type_ = field_types(struct).get(last, type_)
     return tuple(_literals(type_))

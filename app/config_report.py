@@ -10,7 +10,7 @@ import msgspec
 
 from app.config import Loaded, read
 from app.config_origins import FromDefault, FromPlace, Origin, Sources, shown
-from app.config_schema import EmbeddingsBlock, KnowledgeBlock
+from app.config_schema import EmbeddingsBlock, KnowledgeBlock, ScheduleBlock
 from app.config_trust import is_trusted
 from app.discovery import CONFIG_NAME, Located
 from app.masking import mask_url
@@ -111,8 +111,7 @@ def _values(loaded: Loaded, block: KnowledgeBlock, environ: Mapping[str, str]) -
         elif name in derived:
             yield EffectiveValue(name, derived[name], _derived_origin(name, loaded))
         elif name == "schedules":
-            entries = [f"{schedule.name}: {schedule.kind} at {schedule.cron}" for schedule in value]
-            yield EffectiveValue(name, entries, sources.origin(name))
+            yield EffectiveValue(name, [_schedule_words(schedule, environ) for schedule in value], sources.origin(name))
         elif isinstance(value, EmbeddingsBlock) and settings.embeddings is not None:
             named = msgspec.structs.replace(value, model=settings.embeddings.model)  # the local one has a name, too
             yield from _nested(name, named, sources, environ)
@@ -149,12 +148,31 @@ def _roots(loaded: Loaded, block: KnowledgeBlock) -> Iterator[EffectiveValue]:
                 yield EffectiveValue(f"{key}.{name}", _plain(value), origin)
 
 
+def _schedule_words(block: ScheduleBlock, environ: Mapping[str, str]) -> str:
+    """`nightly: index at 0 3 * * * (Europe/Malta), window 01:00-05:00`, and what else differs from the defaults."""
+    told = {
+        "window": block.window,
+        "jitter": block.jitter,
+        "roots": ", ".join(block.roots),
+        "requests_per_minute": block.requests_per_minute,
+        "workers": block.workers,
+        "heartbeat_url_env": _variable_words(block.heartbeat_url_env, environ),
+    }
+    more = "".join(f", {key} {value}" for key, value in told.items() if value)
+    return f"{block.name}: {block.kind} at {' '.join(block.cron.split())} ({block.timezone}){more}"
+
+
+def _variable_words(variable: str, environ: Mapping[str, str]) -> str:
+    """A name: what looks like a secret was refused (app.config_values)."""
+    return variable and f"{variable} ({'set' if environ.get(variable) else 'not set'})"
+
+
 def _nested(name: str, block: msgspec.Struct, sources: Sources, environ: Mapping[str, str]) -> Iterator[EffectiveValue]:
     for inner, value in msgspec.structs.asdict(block).items():
         key = f"{name}.{inner}"
         plain = _plain(value)
-        if inner.endswith("_env") and value:  # a name: what looks like a secret was refused (app.config_values)
-            plain = f"{value} ({'set' if environ.get(value) else 'not set'})"
+        if inner.endswith("_env") and value:
+            plain = _variable_words(str(value), environ)
         elif key in _ADDRESSES:
             plain = mask_url(str(value))
         yield EffectiveValue(key, plain, sources.origin(key))
@@ -205,5 +223,14 @@ knowledge:
 
   # queue:
   #   url: ""                      # a Redis or Valkey; default: the bundled one, started when needed
+  #   password_file: ""            # a file with its password, and nothing else in it
   #   files_per_job: 64
+
+  # schedules:                     # runs at set times, while a service runs: see knowledge schedules
+  #   - name: nightly
+  #     cron: "0 3 * * *"          # minute, hour, day, month, weekday
+  #     timezone: Europe/Malta     # default: UTC
+  #     kind: index                # index | reindex | verify | compact
+  #     window: 01:00-05:00        # pauses outside of it; default: any time
+  #     jitter: 5m                 # each run is put off by a random part of this
 """

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 from app.config_origins import Problem, has_control_characters
-from app.config_schema import KnowledgeBlock, McpBlock, ScheduleBlock, ServerBlock
-from app.config_values import duration_problems, size_problems, variable_name_problems
+from app.config_schema import KnowledgeBlock, McpBlock, QueueBlock, ServerBlock
+from app.config_values import size_problems, variable_name_problems
+from app.masking import MASK, mask_url
 
-_WINDOW = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]")
 _MAX_IDENTITY_BYTES = 100
 
 
@@ -23,9 +23,11 @@ def block_problems(block: KnowledgeBlock) -> list[Problem]:
         problems += _mcp_problems(block.mcp, is_enabled=block.enabled)
     if block.server is not None:
         problems += _server_problems(block.server)
-    problems += _schedules_problems(block.schedules)
-    if has_control_characters(block.queue.url):
-        problems.append(Problem("queue.url", "must not hold control characters"))
+    if block.notify is not None:
+        from app.config_notify import notify_problems
+
+        problems += notify_problems(block.notify)
+    problems += _queue_problems(block.queue)
     return problems
 
 
@@ -41,6 +43,18 @@ def identity_problems(identity: str) -> Iterator[Problem]:
         yield Problem("identity", text, "Set identity: to a short name.")
 
 
+def _queue_problems(block: QueueBlock) -> Iterator[Problem]:
+    for key, text in (("queue.url", block.url), ("queue.password_file", block.password_file)):
+        if has_control_characters(text):
+            yield Problem(key, "must not hold control characters")
+    if not block.password_file:
+        return
+    if not block.url:
+        yield Problem("queue.password_file", "goes with queue.url: the bundled server has no password")
+    elif f":{MASK}@" in mask_url(block.url):
+        yield Problem("queue.password_file", "queue.url holds a password too", "Keep one of them: the file.")
+
+
 def _mcp_problems(block: McpBlock, *, is_enabled: bool) -> Iterator[Problem]:
     from app.mcp_exposure import listed, unexposable
 
@@ -53,17 +67,3 @@ def _mcp_problems(block: McpBlock, *, is_enabled: bool) -> Iterator[Problem]:
 def _server_problems(block: ServerBlock) -> Iterator[Problem]:
     yield from variable_name_problems(block.read_token_env, "server.read_token_env")
     yield from variable_name_problems(block.operate_token_env, "server.operate_token_env")
-
-
-def _schedules_problems(schedules: tuple[ScheduleBlock, ...]) -> Iterator[Problem]:
-    names: set[str] = set()
-    for index, schedule in enumerate(schedules):
-        key = f"schedules[{index}]"
-        if schedule.name in names:
-            yield Problem(f"{key}.name", "is the name of another schedule too")
-        names.add(schedule.name)
-        if len(schedule.cron.split()) != 5:
-            yield Problem(f"{key}.cron", 'must have five fields such as "0 3 * * *"')
-        if schedule.window and not _WINDOW.fullmatch(schedule.window):
-            yield Problem(f"{key}.window", "must be two times such as 01:00-05:00")
-        yield from duration_problems(schedule.jitter, f"{key}.jitter")

@@ -9,11 +9,24 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field, json
 
-from domain.settings import EmbeddingsSettings, QueueSettings, RootSettings, Settings
+from domain.settings import (
+    EmbeddingsSettings,
+    NotifyEvent,
+    NotifySettings,
+    QueueSettings,
+    RootSettings,
+    ScheduleKind,
+    ScheduleSettings,
+    ServerSettings,
+    Settings,
+)
 
 _ROOT = RootSettings(path=Path())
 _QUEUE = QueueSettings()
 _EMBEDDINGS = EmbeddingsSettings()
+_NOTIFY = NotifySettings()
+_SCHEDULE = ScheduleSettings(name="", cron="")
+_SERVER = ServerSettings()
 _BASE = Settings(identity="", home=Path(), config_path=None, configured=False)
 
 Duration = str | int | float
@@ -58,6 +71,7 @@ class QueueBlock(Struct, frozen=True, forbid_unknown_fields=True):
     """The queue between scheduler and workers."""
 
     url: Annotated[str, _a("A Redis or Valkey URL; empty: the bundled Valkey, started when needed.")] = _QUEUE.url
+    password_file: Annotated[str, _a("A file that holds the password of the server at url, and nothing else.")] = ""
     files_per_job: Annotated[int, _a("Files in one job.", ge=1, le=MAX_FILES_PER_JOB)] = _QUEUE.files_per_job
     workers: Annotated[int, _a("Worker processes; 0: chosen by the run.", ge=0, le=MAX_WORKERS)] = _QUEUE.workers
 
@@ -106,14 +120,44 @@ class EmbeddingsBlock(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScheduleBlock(Struct, frozen=True, forbid_unknown_fields=True):
-    """A run at set times, in the versions that have schedules."""
+    """A run at set times, while a service runs."""
 
     name: Annotated[str, _a("Unique among the schedules.", min_length=1)]
     cron: Annotated[str, _a("Five fields: minute, hour, day, month, weekday.", min_length=1)]
-    timezone: Annotated[str, _a("An IANA name such as Europe/Malta.")] = "UTC"
-    kind: Annotated[str, _a("What runs.", min_length=1)] = "index"
-    window: Annotated[str, _a("Hours in which it may run, such as 01:00-05:00; empty: any.")] = ""
-    jitter: Annotated[Duration, _a("A random delay up to this.", extra_json_schema=_DURATION_SCHEMA)] = 0
+    timezone: Annotated[str, _a("An IANA name such as Europe/Malta; cron and window are read on its clock.")] = (
+        _SCHEDULE.timezone
+    )
+    kind: Annotated[ScheduleKind, _a("What runs.")] = _SCHEDULE.kind
+    window: Annotated[str, _a("Hours in which it may run, such as 01:00-05:00; empty: any.")] = _SCHEDULE.window
+    jitter: Annotated[
+        Duration, _a("Each run is put off by a random part of this.", extra_json_schema=_DURATION_SCHEMA)
+    ] = 0
+    roots: Annotated[tuple[str, ...], _a("Names or paths of the roots that it is about; empty: all.")] = _SCHEDULE.roots
+    requests_per_minute: Annotated[
+        int, _a("To the embeddings server, during its runs; 0: as configured.", ge=0, le=MAX_REQUESTS_PER_MINUTE)
+    ] = _SCHEDULE.requests_per_minute
+    workers: Annotated[int, _a("Worker processes of its runs; 0: as configured.", ge=0, le=MAX_WORKERS)] = (
+        _SCHEDULE.workers
+    )
+    heartbeat_url_env: Annotated[
+        str, _a("NAME of the variable that holds the address which is called after each run that ended well.")
+    ] = _SCHEDULE.heartbeat_url_env
+
+
+class NotifyBlock(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who is told when a state changes; one of url_env and command."""
+
+    url_env: Annotated[str, _a("NAME of the variable that holds the address to which the message is posted.")] = (
+        _NOTIFY.url_env
+    )
+    command: Annotated[
+        tuple[str, ...], _a("A program and its arguments, no shell; it gets the message on standard input.")
+    ] = _NOTIFY.command
+    on: Annotated[tuple[NotifyEvent, ...], _a("What is told.")] = _NOTIFY.on
+    insecure_hosts: Annotated[tuple[str, ...], _a("Hosts (exact names) to which http is permitted.")] = (
+        _NOTIFY.insecure_hosts
+    )
+    timeout: Annotated[Duration, _a("Of one delivery.", extra_json_schema=_DURATION_SCHEMA)] = "10s"
 
 
 class McpBlock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,10 +170,16 @@ class McpBlock(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServerBlock(Struct, frozen=True, forbid_unknown_fields=True):
-    """The HTTP service, in the versions that have it."""
+    """Where the roles of a service are asked. Tokens and allowed hosts are of the HTTP interface to come."""
 
-    host: Annotated[str, _a("The address to listen on.", min_length=1)] = "127.0.0.1"
-    port: Annotated[int, _a("The port to listen on.", ge=1, le=65535)] = 8765
+    host: Annotated[str, _a("The address to listen on.", min_length=1)] = _SERVER.host
+    port: Annotated[int, _a("The port to listen on.", ge=1, le=65535)] = _SERVER.port
+    health_host: Annotated[str, _a("Where the health and metrics pages of roles listen.", min_length=1)] = (
+        _SERVER.health_host
+    )
+    health_port: Annotated[
+        int, _a("The port of those pages, but for `serve`, whose page is at port; 0: none.", ge=0, le=65535)
+    ] = _SERVER.health_port
     read_token_env: Annotated[str, _a("NAME of the variable that holds the token for reading.")] = ""
     operate_token_env: Annotated[str, _a("NAME of the variable that holds the token for operating.")] = ""
     allowed_hosts: Annotated[tuple[str, ...], _a("Host headers that are answered.")] = ()
@@ -162,9 +212,17 @@ class KnowledgeBlock(Struct, frozen=True, forbid_unknown_fields=True):
     allow_network_filesystem: Annotated[
         bool, _a("Make the index on a network file system all the same; its locks are not to be relied on there.")
     ] = _BASE.allow_network_filesystem
+    disk_reserve: Annotated[
+        Size,
+        _a(
+            "A service's writer pauses when less than this, and twice the write-ahead log, is free.",
+            extra_json_schema=_SIZE_SCHEMA,
+        ),
+    ] = "64MiB"
     embeddings: Annotated[EmbeddingsBlock | None, _a("Switches the vector tier on.")] = None
     queue: Annotated[QueueBlock, _a("The queue between scheduler and workers.")] = field(default_factory=QueueBlock)
     schedules: Annotated[tuple[ScheduleBlock, ...], _a("Runs at set times.")] = ()
+    notify: Annotated[NotifyBlock | None, _a("Who is told when a state changes.")] = None
     mcp: Annotated[McpBlock | None, _a("The tools that agents see.")] = None
     server: Annotated[ServerBlock | None, _a("The HTTP service.")] = None
 
@@ -182,8 +240,9 @@ class ConfigurationFile(Struct, frozen=True):
     harness: Annotated[HarnessBlock | None, _a("Another accepted place of the block.")] = None
 
 
-LATER_FEATURES = ("schedules", "server")  # accepted, without effect in this version
+LATER_FEATURES: tuple[str, ...] = ()  # blocks that are accepted, without effect in this version
 LATER_MCP_KEYS = ("profile", "port")  # likewise
+LATER_SERVER_KEYS = ("host", "read_token_env", "operate_token_env", "allowed_hosts", "allowed_origins")
 
 
 def json_schema() -> str:

@@ -75,6 +75,17 @@ def _reasons(block: KnowledgeBlock, roots: Sequence[RootSettings], sources: Sour
         yield from _embeddings_reasons(block.embeddings, sources)
     if block.queue.url and sources.is_from_file("queue.url"):
         yield "sends work over a queue of its own (queue.url)"
+    if block.queue.password_file and sources.is_from_file("queue.password_file"):
+        yield f"sends what {shown(block.queue.password_file)} holds to the queue (queue.password_file)"
+    for index, schedule in enumerate(block.schedules):
+        if schedule.heartbeat_url_env and sources.is_from_file(f"schedules[{index}].heartbeat_url_env"):
+            variable = shown(schedule.heartbeat_url_env)
+            yield f"reads the variable {variable} (schedules[{index}].heartbeat_url_env)"
+    if block.notify is not None:
+        if block.notify.command and sources.is_from_file("notify.command"):
+            yield f"runs the program {shown(block.notify.command[0])} (notify.command)"
+        if block.notify.url_env and sources.is_from_file("notify.url_env"):
+            yield f"reads the variable {shown(block.notify.url_env)} (notify.url_env)"
     if sources.config_path is not None:
         yield from _places_outside(real(sources.config_path.parent), block.directory, roots, sources)
 

@@ -8,19 +8,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.consistency_check import RECORD_LOST, RECORD_LOST_HINT, Recorded
 from app.discovery import Located
-from app.doctor_database import Recorded, check_database
+from app.doctor_database import check_database
 from app.doctor_queue import Probe, check_queue, probe_url
 from app.doctor_roots import check_last_run, check_roots
 from app.doctor_store import check_files
-from domain.checks import CheckResult, failed, has_failed, passed
+from domain.checks import CheckResult, failed, has_failed, not_run, passed
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout
 from domain.settings import EmbeddingsSettings, Settings
 from store import files
 from store.engine import Engine, describe_engine
+from store.run_port import RunRecord
 from store.state import SqliteStateStore
-from store.state_port import RootRecord, RunRecord
+from store.state_port import RootRecord
 
 if TYPE_CHECKING:
     from app.doctor_embeddings import EmbeddingsProbe
@@ -54,8 +56,11 @@ def diagnose(
     results += state.results
     results += check_database(layout, Recorded(state.base_id, state.roots, state.runs), is_safe=is_safe)
     results += check_roots(settings, state.roots)
-    results.append(check_last_run(state.runs))
-    results += check_queue(settings.queue.url, probe_queue)
+    if has_failed(state.results):
+        results.append(not_run("last_run", "state.db cannot be read"))
+    else:
+        results.append(check_last_run(state.runs))
+    results += check_queue(settings.queue, probe_queue)
     if settings.embeddings is not None:
         results += _check_embeddings(settings.embeddings, layout if is_safe else None, state.base_id, probe_embeddings)
     return tuple(results)
@@ -100,10 +105,11 @@ def _check_engine(engine: Callable[[], Engine]) -> Iterator[CheckResult]:
 
 
 def _read_state(layout: BaseLayout) -> _StateView:
-    """What state.db knows; nothing to say where there is none yet."""
+    """What state.db knows; nothing to say where there is no index yet."""
     try:
         if files.lstat_or_none(layout.state) is None:
-            return _StateView()
+            is_lost = files.lstat_or_none(layout.database) is not None
+            return _StateView((failed("state", RECORD_LOST, RECORD_LOST_HINT),)) if is_lost else _StateView()
         state = SqliteStateStore(layout.state, read_only=True)
         try:
             base_id = state.base_id()

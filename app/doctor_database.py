@@ -2,37 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import NamedTuple
 
-from app.consistency import is_blank_under_runs, is_older_than_recorded
+from app.consistency_check import Recorded, check_complete, check_consistent
+from app.present import NO_INDEX
 from domain.checks import CheckResult, failed, not_run, passed
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout, sidecars
 from store import driver, files, format_gate, integrity
 from store.connection import open_reader, translated
 from store.log_state import LogFrames, log_frames, reading_processes
-from store.port import StoreCounts, StoreIdentity, Visibility
+from store.port import StoreCounts, Visibility
 from store.queries import counts, identity
-from store.rebuilding import highest_generation_or_zero
-from store.state_port import RootRecord, RunRecord
 
 WAL_ALARM_BYTES = 64 * 1024 * 1024
-_NAMES = ("format", "journal", "checkpoint", "readers", "index_consistent", "index_searchable")
+_NAMES = ("format", "journal", "checkpoint", "readers", "index_consistent", "index_complete", "index_searchable")
 _MIB = 1024**2
-
-
-class Recorded(NamedTuple):
-    """What state.db knows of the base; `base_id` None: it cannot be read, or there is none."""
-
-    base_id: str | None
-    roots: Sequence[RootRecord]
-    runs: Sequence[RunRecord]  # the newest first
 
 
 def check_database(layout: BaseLayout, recorded: Recorded, *, is_safe: bool) -> Iterator[CheckResult]:
     """Every check of knowledge.db, over a reading connection."""
     if not is_safe or not _is_there(layout):
-        reason = "there is no index yet" if is_safe else "it is not opened before the above is mended"
+        reason = NO_INDEX if is_safe else "it is not opened before the above is mended"
         yield from (not_run(name, reason) for name in _NAMES)
         return
     done = 0
@@ -63,7 +53,8 @@ def _checks(layout: BaseLayout, recorded: Recorded, connection: driver.Connectio
     yield check_log(log_frames(connection), page_bytes, readers)
     yield _check_readers(readers)
     found = counts(connection, "", Visibility.everything())
-    yield _check_consistent(layout, recorded, identity(connection), found)
+    yield check_consistent(recorded, identity(connection), found.documents)
+    yield check_complete(identity(connection), found.documents)
     yield _searchable(found, integrity.check_searchable(connection, layout.database))
 
 
@@ -108,25 +99,6 @@ def _check_readers(readers: Sequence[int] | None) -> CheckResult:
 
 def _processes(pids: Sequence[int]) -> str:
     return ", ".join(f"process {pid}" if pid else "a process out of sight (of another container)" for pid in pids)
-
-
-def _check_consistent(
-    layout: BaseLayout, recorded: Recorded, identity: StoreIdentity, found: StoreCounts
-) -> CheckResult:
-    """S2-21: a blank index under runs that have filled it, and an older one than they left."""
-    name = "index_consistent"
-    if recorded.base_id is None:
-        return not_run(name, "state.db does not say which runs there were")
-    if is_blank_under_runs(identity, found.documents, recorded.runs):
-        detail = "the index is blank, although runs on record have filled it"
-        hint = "run `knowledge index`, or `knowledge restore --force FILE` where there is a backup"
-        return failed(name, detail, hint)
-    generation = highest_generation_or_zero(layout.database)
-    if is_older_than_recorded(generation, recorded.roots):
-        detail = f"knowledge.db is of generation {generation}, while state.db has a later full run on record"
-        hint = "run `knowledge index`: it reads what is missing"
-        return failed(name, detail, hint, is_fatal=False)
-    return passed(name, f"generation {generation}")
 
 
 def _searchable(found: StoreCounts, result: CheckResult) -> CheckResult:

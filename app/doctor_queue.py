@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from app.masking import mask_url
+from app.queue_password import queue_url
 from domain.checks import CheckResult, failed, not_run, passed
 from domain.errors import KnowledgeError
+from domain.settings import QueueSettings
 
 if TYPE_CHECKING:
     from scheduler.queue.probe import QueueFacts
@@ -24,19 +26,19 @@ def probe_url(url: str) -> "QueueFacts":
     return probe(parse_queue_url(url))
 
 
-def check_queue(url: str, probe: Probe) -> Iterator[CheckResult]:
-    """`url` empty: whether a server program is there to be started; else whether that server is fit for it."""
-    if not url:
+def check_queue(queue: QueueSettings, probe: Probe) -> Iterator[CheckResult]:
+    """Without an address: whether a server program is there to be started; else whether that server is fit for it."""
+    if not queue.url:
         yield _check_bundled()
         return
     try:
-        facts = probe(url)
+        facts = probe(queue_url(queue))
     except KnowledgeError as error:
         yield failed("queue", error.message, error.hint)
         names = ("queue_append_only", "queue_memory", "queue_clock")
         yield from (not_run(name, "the queue does not answer") for name in names)
         return
-    yield passed("queue", f"{facts.server} at {mask_url(url)}")
+    yield passed("queue", f"{facts.server} at {mask_url(queue.url)}")
     yield _check_append_only(facts)
     yield _check_memory(facts)
     yield _check_clock(facts)

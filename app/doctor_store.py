@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.present import NO_INDEX
 from domain.checks import CheckResult, failed, not_run, passed
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout, sidecars
@@ -24,8 +25,8 @@ def check_files(layout: BaseLayout, located: str) -> Iterator[CheckResult]:
         where = f" ({located})" if located else ""
         yield failed("store_present", f"there is no index at {layout.home}{where}", _INDEX_HINT)
         yield from (
-            not_run(name, "there is no index yet", _INDEX_HINT)
-            for name in ("store_private", "lock", "restore", "index_writable", "file_system", "free_disk")
+            not_run(name, NO_INDEX, _INDEX_HINT)
+            for name in ("store_private", "lock", "restore", "upgrade", "index_writable", "file_system", "free_disk")
         )
         return
     if _is_there(layout.database):
@@ -35,17 +36,19 @@ def check_files(layout: BaseLayout, located: str) -> Iterator[CheckResult]:
     yield _check_modes(layout)
     yield _check_lock(layout)
     yield _check_restore(layout)
+    yield _check_upgrade(layout)
     yield _check_writable(layout)
     yield _check_file_system(layout)
     yield _check_free_disk(layout)
 
 
 def _store_files(layout: BaseLayout) -> tuple[Path, ...]:
-    return (*sidecars(layout.database), *sidecars(layout.state), layout.lock)
+    databases = (layout.database, layout.state, layout.upgrading.database)
+    return (*(path for database in databases for path in sidecars(database)), layout.lock)
 
 
 def _store_folders(layout: BaseLayout) -> tuple[Path, ...]:
-    return (layout.spool, layout.restore_staging, layout.restore_ready)
+    return (layout.spool, layout.restore_staging, layout.restore_ready, layout.upgrade_staging)
 
 
 def _is_there(path: Path) -> bool:
@@ -110,7 +113,7 @@ def _check_restore(layout: BaseLayout) -> CheckResult:
     try:
         if is_restore_pending(layout):
             hint = "run `knowledge status`: the next command that opens the index finishes it"
-            return failed("restore", "a restore was cut short at its last step", hint)
+            return failed("restore", "a restore or an upgrade was cut short at its last step", hint)
         if not _is_there(layout.restore_staging):
             return passed("restore", "none was cut short")
         if is_held(layout.lock):
@@ -119,6 +122,21 @@ def _check_restore(layout: BaseLayout) -> CheckResult:
         return not_run("restore", f"{layout.home} cannot be looked into: {error}")
     detail = "a restore was cut short before it changed anything; its files take room"
     return failed("restore", detail, "run `knowledge index`: it drops them", is_fatal=False)
+
+
+def _check_upgrade(layout: BaseLayout) -> CheckResult:
+    """An upgrade that was killed, or held, before its decision: the old index stands, and the new one takes room."""
+    try:
+        if not _is_there(layout.upgrade_staging):
+            return passed("upgrade", "none was cut short")
+        if is_held(layout.lock):
+            return not_run("upgrade", f"one may be going on: {holder_of(layout.lock) or 'another process'}")
+    except (KnowledgeError, OSError) as error:
+        return not_run("upgrade", f"{layout.home} cannot be looked into: {error}")
+    taken = sum(status.st_size for path in sidecars(layout.upgrading.database) if (status := _status(path)) is not None)
+    detail = f"an upgrade did not come to its end; what it has made so far takes {taken // 1024**2 + 1} MiB"
+    hint = "run `knowledge upgrade`: it goes on, or drops them where they are not needed any more"
+    return failed("upgrade", detail, hint, is_fatal=False)
 
 
 def _check_writable(layout: BaseLayout) -> CheckResult:

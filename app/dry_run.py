@@ -2,20 +2,22 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import cast
 
 from app.index_request import IndexRequest
-from app.planning import RootRun, merged_tally, plan_root
-from app.roots import scopes_of_run
+from app.left_alone import failures_below
+from app.planning import FailuresBelow, RootRun, merged_tally, no_failures, plan_root
+from app.roots import RootScope, scopes_of_run
 from app.wiring import readable_base
 from domain.errors import NotBuiltError
 from domain.files import Page
+from domain.retry_rules import FailureStanding
 from domain.settings import Settings
-from scheduler.plan import PlanPolicy
+from scheduler.plan import NotTried, PlanPolicy
 from store import files as store_files
 from store.port import Snapshot, StoredFile
 from store.sqlite import SqliteSnapshot
@@ -61,8 +63,10 @@ class Forecast:
     problems: tuple[tuple[str, str], ...]
     text_bytes: int  # of files that would be read
     free_bytes: int
+    now_ns: int  # when it was planned
     vectors: VectorStatus = NO_VECTORS
     has_documents: bool = False  # in the index as it is
+    not_tried: Mapping[tuple[str, FailureStanding], NotTried] = field(default_factory=dict)  # failed in earlier runs
 
     @property
     def chunks(self) -> int:
@@ -110,30 +114,43 @@ class _Counted:
 
 def dry_run(settings: Settings, request: IndexRequest) -> Forecast:
     """Plan a run and count. Raises what planning raises (UsageError for a path that is none of the base's)."""
+    with _stored(settings) as (records, snapshot, failures):
+        scopes = scopes_of_run(settings, records, request.paths)
+        return forecast(settings, request, scopes, snapshot, failures)
+
+
+def forecast(
+    settings: Settings,
+    request: IndexRequest,
+    scopes: Sequence[RootScope],
+    snapshot: SqliteSnapshot | None,
+    failures: FailuresBelow = no_failures,
+) -> Forecast:
+    """What a run over these scopes would do; no snapshot: nothing is stored yet."""
     policy = PlanPolicy(
         now_ns=time.time_ns(),
         max_file_bytes=settings.max_file_bytes,
         trust_stat=settings.change_detection == "stat" and not request.rehash,
         force=request.reindex,
+        retry_failed=request.rehash or request.reindex,
     )
     extensions: Counter[str] = Counter()
-    with _stored(settings) as (records, snapshot):
-        roots = [RootRun(scope) for scope in scopes_of_run(settings, records, request.paths)]
-        counted = [_count(settings, policy, root, snapshot, extensions) for root in roots]
-        vectors = NO_VECTORS if snapshot is None else snapshot.vector_status()
-        has_documents = snapshot is not None and snapshot.has_documents()
+    roots = [RootRun(scope, failures=failures) for scope in scopes]
+    counted = [_count(settings, policy, root, snapshot, extensions) for root in roots]
+    vectors = NO_VECTORS if snapshot is None else snapshot.vector_status()
+    has_documents = snapshot is not None and snapshot.has_documents()
     by_root = tuple(_root_forecast(root, count) for root, count in zip(roots, counted, strict=True))
-    forecast = _forecast(settings, request, roots, by_root, extensions)
-    return replace(forecast, vectors=vectors, has_documents=has_documents)
+    counted_up = _forecast(settings, request, roots, by_root, extensions)
+    return replace(counted_up, vectors=vectors, has_documents=has_documents)
 
 
 @contextmanager
-def _stored(settings: Settings) -> Iterator[tuple[list[RootRecord], SqliteSnapshot | None]]:
+def _stored(settings: Settings) -> Iterator[tuple[list[RootRecord], SqliteSnapshot | None, FailuresBelow]]:
     try:
         with readable_base(settings) as base:
-            yield list(base.state.roots()), base.store.reader()
+            yield list(base.state.roots()), base.store.reader(), failures_below(base.state)
     except NotBuiltError:
-        yield [], None
+        yield [], None, no_failures
 
 
 def _count(
@@ -196,7 +213,9 @@ def _forecast(
         extensions=dict(extensions.most_common()),
         problems=tuple(problem for root in roots for problem in root.report.problems),
         text_bytes=tally.bytes_to_check,
+        not_tried=tally.not_tried,
         free_bytes=store_files.free_bytes(_nearest_existing(settings.home)),
+        now_ns=time.time_ns(),
     )
 
 

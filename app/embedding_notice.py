@@ -6,7 +6,7 @@ from contextlib import closing
 from app.dry_run import TEXT_BYTES_PER_CHUNK, dry_run
 from app.index_request import EmbeddingNotice, IndexRequest
 from app.roots import RootScope
-from app.wiring import WritableBase
+from app.wiring import RunBase
 from domain.settings import Settings
 from retrieval.query_vector import WantedVectors
 from store.port import Visibility
@@ -14,7 +14,7 @@ from store.sqlite import SqliteStore
 
 
 def embedding_notice(
-    base: WritableBase, settings: Settings, request: IndexRequest, scopes: Sequence[RootScope], host: str, model: str
+    base: RunBase, settings: Settings, request: IndexRequest, scopes: Sequence[RootScope], host: str, model: str
 ) -> EmbeddingNotice:
     """Estimated from the plan of the run. A new set of vectors is one of all documents, also of those that the run
     does not look at: their stored texts are sent."""
@@ -26,14 +26,14 @@ def embedding_notice(
     return EmbeddingNotice(host, model, texts, files, text_bytes)
 
 
-def _is_new_set(base: WritableBase, settings: Settings, request: IndexRequest) -> bool:
+def _is_new_set(base: RunBase, settings: Settings, request: IndexRequest) -> bool:
     active, wanted = base.writer.vector_status().active, settings.embeddings
     if active is None or wanted is None or request.re_embed:
         return True
     return bool(WantedVectors.of(wanted).difference(active))
 
 
-def _stored_elsewhere(base: WritableBase, scopes: Sequence[RootScope]) -> tuple[int, int]:
+def _stored_elsewhere(base: RunBase, scopes: Sequence[RootScope]) -> tuple[int, int]:
     """Documents and chunks that are stored of what the run does not look at."""
     everything = Visibility.everything()
     with closing(SqliteStore(base.layout.database, base_id=None)) as store:

@@ -1,12 +1,9 @@
 """An enumeration over an open base: the use case behind every surface."""
 
-from dataclasses import replace
-
-from app.consistency import is_blank_under_runs
+from app.consistency import matched_consistently
 from app.search_context import refuse_unknown_root
 from app.wiring import ReadableBase
 from domain.errors import UsageError
-from domain.status import MatchStatus
 from retrieval.enumeration import enumerate_documents
 from retrieval.match_answer import MatchAnswer, MatchRequest
 
@@ -26,9 +23,7 @@ def enumerate_base(base: ReadableBase, request: MatchRequest) -> MatchAnswer:
     refuse_unknown_root(base, request.root)
     with base.store.snapshot() as snapshot:
         answer = enumerate_documents(snapshot, request)
-    if answer.status is MatchStatus.CORPUS_EMPTY and is_blank_under_runs(answer.identity, 0, base.state.runs()):
-        return replace(answer, should_hold_documents=True)
-    return answer
+    return matched_consistently(answer, base)
 
 
 def document_budget(max_injected_tokens: int) -> int:

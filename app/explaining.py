@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from app.consistency import standing_of
 from app.file_places import AskedBy, FilePlace, path_of, place_of
 from app.planning import walk_rules
 from app.wiring import ReadableBase
 from domain.files import FileCheck, FileFailure, FileStat, Reason
 from domain.settings import Settings
+from domain.status import Standing
 from scheduler.path_rules import LeftOut, what_leaves_out
 from scheduler.plan import PlanPolicy, PlanTally, plan
 from scheduler.walk import WalkedFile, file_stat
+from store.failure_port import FailureRecord
 from store.port import FileTrace, Snapshot, StoreCounts, StoredDocument, StoredFile, Visibility
-from store.state_port import FailureRecord, RemovalCandidate, RootRecord, RunRecord
+from store.run_port import RunRecord
+from store.state_port import RemovalCandidate, RootRecord
 from store.write_port import RecheckWrite, SkipWrite
 
 _EVERYTHING = Visibility.everything()
@@ -28,9 +32,10 @@ FileState = Literal["indexed", "stale", "skipped", "failed", "not_indexed", "abs
 """`stale`: indexed, and the last check failed; `absent`: neither there nor indexed."""
 
 NextAction = Literal[
-    "unchanged", "check", "add", "update", "embed", "skip", "fail", "remove", "keep", "walk", "nothing"
+    "unchanged", "check", "add", "update", "embed", "skip", "fail", "leave", "remove", "keep", "walk", "nothing"
 ]
-"""`check`: read, and found the same; `keep`: nothing of the root can be told now; `walk`: of a folder."""
+"""`check`: read, and found the same; `leave`: it failed before and is not tried yet; `keep`: nothing of the root can be
+told now; `walk`: of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class Explanation:
     failure: FailureRecord | None = None
     run: RunRecord | None = None  # the one that wrote it last, if it is still remembered
     below: StoreCounts | None = None  # of a folder
+    standing: Standing = Standing.COMPLETE  # of the index as a whole
 
     @property
     def exit_status(self) -> int:
@@ -70,24 +76,27 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What the store knows of a place."""
+    """What is on record of a place."""
 
     document: StoredDocument | None
     trace: FileTrace | None
     file: StoredFile | None  # as a plan is told of it
     below: StoreCounts | None  # of a folder
+    failure: FailureRecord | None
 
 
 def explain(base: ReadableBase, settings: Settings, target: str, asked_by: AskedBy) -> Explanation:
     """Raises what the store raises; of a file that nobody knows it says so."""
+    standing = standing_of(base)
     with base.store.snapshot() as snapshot:
         place = place_of(target, settings, snapshot, base, asked_by)
         if place is None:
             path = path_of(target, asked_by)
             is_there = os.path.lexists(path)
-            return Explanation(target, "outside" if is_there else "absent", NextStep("nothing"), file=path)
-        stored = _stored(snapshot, place)
-    failure = next((one for one in base.state.failures(place.key) if one.key == place.key), None)
+            state: FileState = "outside" if is_there else "absent"
+            return Explanation(target, state, NextStep("nothing"), file=path, standing=standing)
+        failure = base.state.failure(place.key)
+        stored = _stored(snapshot, place, failure)
     left_out = _left_out(settings, place, is_folder=stored.below is not None)
     status = _lstat(place.path)
     stat = file_stat(status) if isinstance(status, os.stat_result) else None
@@ -108,16 +117,17 @@ def explain(base: ReadableBase, settings: Settings, target: str, asked_by: Asked
         failure=failure,
         run=_run_of(base, stored.trace),
         below=stored.below,
+        standing=standing,
     )
 
 
-def _stored(snapshot: Snapshot, place: FilePlace) -> _Stored:
+def _stored(snapshot: Snapshot, place: FilePlace, failure: FailureRecord | None) -> _Stored:
     document = snapshot.document(place.key, visibility=_EVERYTHING)
     below = None
     if document is None and _is_real_folder(place.path):
         below = snapshot.counts(f"{place.key}/", visibility=_EVERYTHING)
     file = next((one for one in snapshot.stored_files(place.key) if one.key == place.key), None)
-    return _Stored(document, snapshot.file_trace(place.key), file, below)
+    return _Stored(document, snapshot.file_trace(place.key), file, below, failure)
 
 
 def _lstat(path: Path) -> os.stat_result | OSError | None:
@@ -164,14 +174,14 @@ def _next_step(
         return NextStep("remove", Reason.GONE) if is_indexed else NextStep("nothing", Reason.GONE)
     if left_out is not None:
         return NextStep("remove" if is_indexed else "skip", left_out.reason)
-    step = _planned(settings, place, file_stat(status), stored.file)
+    step = _planned(settings, place, file_stat(status), stored)
     awaits_vectors = stored.trace is not None and stored.trace.vector_state == "pending"
     if step.action in ("unchanged", "check") and awaits_vectors and settings.embeddings is not None:
         return NextStep("embed")
     return step
 
 
-def _planned(settings: Settings, place: FilePlace, stat: FileStat, stored: StoredFile | None) -> NextStep:
+def _planned(settings: Settings, place: FilePlace, stat: FileStat, stored: _Stored) -> NextStep:
     """By the plan that a run makes, over this one file."""
     policy = PlanPolicy(
         now_ns=time.time_ns(),
@@ -180,24 +190,32 @@ def _planned(settings: Settings, place: FilePlace, stat: FileStat, stored: Store
     )
     tally = PlanTally()
     walked = WalkedFile(place.key, stat, None)
-    for item in plan([walked], [stored] if stored is not None else [], policy, tally):
+    known = [stored.file] if stored.file is not None else []
+    failures = [stored.failure] if stored.failure is not None else []
+    for item in plan([walked], known, policy, tally, failures):
         if not isinstance(item, RemovalCandidate):
             check, _ = item
             return _checked(settings, place, check, is_indexed=bool(check.stored_hash))
     if tally.unchanged:
         return NextStep("unchanged")
+    if tally.kept_failures:
+        return NextStep("leave")
     return NextStep("skip", next(iter(tally.skips), None))
 
 
 def _checked(settings: Settings, place: FilePlace, check: FileCheck, *, is_indexed: bool) -> NextStep:
     """What a worker would make of it: the file is read as a worker reads it."""
     from workers.checking import CheckRules, check_file
+    from workers.limited_check import check_suspect
     from workers.reading import RootReader
 
     root = Path(place.record.path)
     rules = CheckRules(root, 0, settings.max_file_bytes, settings.substring_index)
-    with RootReader(root, max_file_bytes=settings.max_file_bytes) as reader:
-        checked = check_file(check, place.record.name, reader, rules, time.monotonic)
+    if check.is_suspect:
+        checked = check_suspect(check, place.record.name, rules)
+    else:
+        with RootReader(root, max_file_bytes=settings.max_file_bytes) as reader:
+            checked = check_file(check, place.record.name, reader, rules, time.monotonic)
     match checked:
         case RecheckWrite():
             return NextStep("check")

@@ -59,9 +59,8 @@ def place_of(
             candidates.append(FilePlace(printable(key), relative, record, scopes.get(record.name)))
     if not candidates:
         return None
-    failed = {failure.key for failure in base.state.failures()}
     for place in candidates:
-        if place.key in failed or snapshot.file_trace(place.key) is not None:
+        if base.state.failure(place.key) is not None or snapshot.file_trace(place.key) is not None:
             return place
     return next((place for place in candidates if os.path.lexists(place.path)), candidates[0])
 

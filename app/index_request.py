@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.run_port import RunTrigger
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingNotice:
@@ -21,7 +23,7 @@ Announce = Callable[[EmbeddingNotice], None]
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """What the command line asks for."""
+    """What a run is asked for, and by what."""
 
     paths: tuple[Path, ...] = ()
     reindex: bool = False
@@ -30,3 +32,6 @@ class IndexRequest:
     allow_mass_delete: bool = False
     queue_url: str = ""
     worker_processes: int | None = None  # None: chosen by the size of the run
+    trigger: RunTrigger = "cli"
+    approve: int = 0  # the run whose held removals are applied, and nothing else is done; 0: none
+    digest: str = ""  # of the list that was approved; "": whatever is held now

@@ -3,27 +3,35 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from app.approving import approved_removals
 from app.assignment import PipelinePlan, VectorPlan
 from app.index_request import Announce, IndexRequest
+from app.left_alone import count_refused, failures_below, follows_a_death, given_up_records, refused_for_now
 from app.outcomes import IndexReport, Outcomes, VectorReport
 from app.planning import RootRun, merged_tally, plan_roots
-from app.progress import RunProgress
+from app.progress import RunProgress, Stage
+from app.queue_password import queue_url
 from app.removing import RemovalReport, settle_removals
 from app.roots import scopes_of_run
+from app.run_control import RunControl, controlled, uncontrolled
+from app.run_ending import EndedRun, record_end, recorded_failure
+from app.unreadable_roots import unreadable_of_run
 from app.vector_pages import bytes_per_page, chunks_per_page, vector_pages
 from app.vector_run import prepare_vectors, settle_vectors
-from app.wiring import WritableBase, writable_base
-from domain.errors import EmbeddingsUnavailableError, InterruptedRunError, KnowledgeError, UsageError
+from app.wiring import RunBase, WritableBase, writable_base
+from domain.errors import EmbeddingsUnavailableError, UsageError
 from domain.files import FileFailure, Outcome, Page
 from domain.settings import Settings
 from scheduler.plan import PAGE_CAP_BYTES, PlanPolicy, take_batch
 from store import files as store_files
+from store.run_port import RunRecord, RunState
 from store.sqlite import SqliteSnapshot, SqliteStore
-from store.state_port import FailureRecord, PageOutcome, RemovalCandidate, RunRecord, RunState
+from store.state_port import PageOutcome, RemovalCandidate
 
 if TYPE_CHECKING:
     from app.pipeline import Phase
@@ -51,7 +59,13 @@ def run_index(
         raise UsageError("--re-embed goes with --reindex", hint="run `knowledge index --reindex --re-embed`")
     with writable_base(settings, "knowledge index") as base:
         roots = [RootRun(scope) for scope in scopes_of_run(settings, base.state.roots(), request.paths)]
-        vectors = _vector_plan(base, settings, request, roots, announce)
+
+        def told(host: str, model: str) -> None:
+            from app.embedding_notice import embedding_notice
+
+            announce(embedding_notice(base, settings, request, [root.scope for root in roots], host, model))
+
+        vectors = vector_plan_of(base, settings, request, told)
         for root in roots:
             base.state.add_root(root.scope.record)
         store_files.clear_spool(base.layout)
@@ -63,35 +77,26 @@ def run_index(
             _new_run(request, roots, clock_ns()), floor_generation=base.writer.highest_generation()
         )
         outcomes = Outcomes(progress)
-        try:
-            report = _run(_Running(base, settings, request, run, roots, vectors, outcomes))
-        except KeyboardInterrupt:
-            base.state.end_run(run.id, "interrupted", outcomes.counts, "interrupted")
-            raise InterruptedRunError(
-                "interrupted; what was committed stays", hint="run the same command to do the rest"
-            ) from None
-        except Exception as error:
-            code = error.code if isinstance(error, KnowledgeError) else KnowledgeError.code
-            base.state.end_run(run.id, "failed", outcomes.counts, code)
-            raise
-    if report.stopped_by is not None:
-        raise report.stopped_by
-    return report
+        with recorded_failure(base.state, run, outcomes), controlled(base.layout, run.id) as control:
+            ended = carry_out(Running(base, settings, request, run, roots, vectors, outcomes, control))
+            record_end(base.state, ended)
+    if ended.report.stopped_by is not None:
+        raise ended.report.stopped_by
+    return ended.report
 
 
-def _vector_plan(
-    base: WritableBase, settings: Settings, request: IndexRequest, roots: Sequence[RootRun], announce: Announce
+def vector_plan_of(
+    base: RunBase,
+    settings: Settings,
+    request: IndexRequest,
+    told: Callable[[str, str], None],
+    heed: Callable[[], None] = lambda: None,
 ) -> VectorPlan | None:
-    """What the run embeds for; refuses before anything is written."""
+    """What the run embeds for; refuses before anything is written. `told` hears of host and model before the first
+    text goes there; `heed` may end the wait for the server."""
     wanted = settings.embeddings
-    if wanted is None:
+    if wanted is None or request.approve:
         return None
-
-    def told(host: str, model: str) -> None:
-        from app.embedding_notice import embedding_notice
-
-        announce(embedding_notice(base, settings, request, [root.scope for root in roots], host, model))
-
     return prepare_vectors(
         base.writer,
         wanted,
@@ -99,6 +104,7 @@ def _vector_plan(
         reindex=request.reindex,
         re_embed=request.re_embed,
         announce=told,
+        heed=heed,
     )
 
 
@@ -108,56 +114,96 @@ def _new_run(request: IndexRequest, roots: Sequence[RootRun], started_ns: int) -
         id=0,
         generation=0,
         kind="reindex" if request.reindex else "index",
-        trigger="cli",
+        trigger=request.trigger,
         roots=tuple(root.scope.record.name for root in roots),
         state="walking",
         started_ns=started_ns,
         ended_ns=None,
         counts={},
-        full=all(root.scope.is_full for root in roots),
+        full=not request.approve and all(root.scope.is_full for root in roots),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Running:
+class Running:
     """A run under way."""
 
-    base: WritableBase
+    base: RunBase
     settings: Settings
     request: IndexRequest
     run: RunRecord
     roots: Sequence[RootRun]
     vectors: VectorPlan | None
     outcomes: Outcomes
+    control: RunControl = field(default_factory=uncontrolled)
+    work_off: "WorkOff | None" = None  # None: everything that the queue's way needs is started, and stopped
+    number_base: int = 0  # above every page number that the run has given before another process took it over
+
+    @property
+    def progress(self) -> RunProgress:
+        return self.outcomes.progress
+
+    def enter(self, stage: Stage, pages: "Phase") -> Iterator[Page | RemovalCandidate]:
+        """Plan a phase as it begins."""
+        self.outcomes.progress.stage = stage
+        return pages()
+
+    def pause(self, is_paused: bool) -> None:
+        """The run stands still because somebody asked for it, or goes on."""
+        progress = self.outcomes.progress
+        progress.is_paused = is_paused
+        self.base.state.set_run_state(self.run.id, progress.run_state, "paused" if is_paused else "")
 
     def hold_up(self, cause: str) -> None:
         """The run waits for something outside of it, or goes on."""
         progress = self.outcomes.progress
         if cause != progress.hold_up:
             progress.hold_up = cause
-            self.base.state.set_run_state(self.run.id, "waiting" if cause else "walking", cause)
+            self.base.state.set_run_state(self.run.id, progress.run_state, cause)
 
     def observe(self, page: "FinishedPage", outcome: PageOutcome) -> None:
         self.outcomes.observe(page, outcome)
 
+    def record_given_up(self, failures: Sequence[FileFailure]) -> None:
+        """Files that no worker could read without dying."""
+        _record_given_up(self.base, failures, self.outcomes)
 
-def _run(it: _Running) -> IndexReport:
+
+def carry_out(it: Running) -> EndedRun:
+    """Walk, index, embed and remove, into whichever knowledge.db the base's layout names."""
     base, settings, progress = it.base, it.settings, it.outcomes.progress
     reader = SqliteStore(base.layout.database, base_id=None)
     try:
         snapshot = reader.reader()
         for root in it.roots:
             root.documents_before = snapshot.document_count(root.scope.prefix)
+            root.heeding = it.control.heeding
+            root.report.heed = it.control.heed
+            root.failures = failures_below(base.state)
+        if it.request.approve:
+            return _close(it, approved_removals(it, snapshot), None, (), None)
         policy = PlanPolicy(
             now_ns=it.run.started_ns,
             max_file_bytes=settings.max_file_bytes,
             trust_stat=settings.change_detection == "stat" and not it.request.rehash,
             force=it.request.reindex,
+            generation=it.run.generation,
+            retry_failed=it.request.rehash or it.request.reindex,
         )
         cap_bytes = PAGE_CAP_BYTES if it.vectors is None else bytes_per_page(it.vectors.target.identity.dimension)
-        planned = plan_roots(settings, policy, it.roots, snapshot, progress, bytes_per_page=cap_bytes)
+        planned = plan_roots(
+            settings,
+            policy,
+            it.roots,
+            snapshot,
+            progress,
+            bytes_per_page=cap_bytes,
+            first_number=it.number_base + 1,
+        )
         holds_s, stopped_by = _indexed(it, planned, snapshot)
         progress.stage = "removing"
+        base.state.set_run_state(it.run.id, progress.run_state, "")
+        it.control.await_permission(it.pause)
         removals = settle_removals(
             base, snapshot, settings, it.run, it.roots, allow_mass=it.request.allow_mass_delete, vectors=it.vectors
         )
@@ -168,7 +214,7 @@ def _run(it: _Running) -> IndexReport:
 
 
 def _indexed(
-    it: _Running, planned: Iterator[Page | RemovalCandidate], snapshot: SqliteSnapshot
+    it: Running, planned: Iterator[Page | RemovalCandidate], snapshot: SqliteSnapshot
 ) -> tuple[tuple[float, ...], EmbeddingsUnavailableError | None]:
     """How long each group held the lock, in seconds; and what kept vectors from following, where words do not wait for
     them: every file was read by then, so removals are settled and the run is closed before that is told (R31)."""
@@ -180,56 +226,66 @@ def _indexed(
         return (), error
 
 
-def _index(it: _Running, planned: Iterator[Page | RemovalCandidate], snapshot: SqliteSnapshot) -> tuple[float, ...]:
+def _index(it: Running, planned: Iterator[Page | RemovalCandidate], snapshot: SqliteSnapshot) -> tuple[float, ...]:
     """Queue the planned pages, then those of documents that lack vectors; a run without a page starts nothing."""
     first_pages = _first_pages(it.base, it.run, planned)
     phases: list[Phase] = [lambda: chain(first_pages, planned)] if first_pages else []
     if it.vectors is not None:
         lacking = _vector_phase(it, it.vectors, snapshot)
         if first_pages or next(lacking(), None) is not None:
-            phases.append(lacking)
+            phases.append(partial(it.enter, "embedding", lacking))
     if not phases:
         return ()
     it.outcomes.progress.stage = "indexing"
-    return _work_off(it, phases, processes=_processes(it, first_pages))
+    return (it.work_off or _work_off)(it, phases, processes=_processes(it, first_pages))
 
 
-def _processes(it: _Running, first_pages: Sequence[Page]) -> int:
+def _processes(it: Running, first_pages: Sequence[Page]) -> int:
     """How many worker processes: as asked for, as configured, or by the size of the run; never more than there may be
     requests to an embeddings server at a time."""
     processes = it.request.worker_processes
     if processes is None:
         processes = it.settings.queue.workers or default_processes(len(first_pages))
+        processes = processes or int(follows_a_death(it.base.state))
     return processes if it.vectors is None else min(processes, it.vectors.settings.concurrency)
 
 
-def _vector_phase(it: _Running, plan: VectorPlan, snapshot: SqliteSnapshot) -> "Phase":
+def _vector_phase(it: Running, plan: VectorPlan, snapshot: SqliteSnapshot) -> "Phase":
     def pages() -> Iterator[Page]:
+        if not (it.request.rehash or it.request.reindex):
+            it.outcomes.put_back = refused_for_now(it.base.state, snapshot, it.run.started_ns)
         return vector_pages(
             snapshot,
             plan.target.id,
             [record.name for record in it.base.state.roots()],
             files_per_page=it.settings.queue.files_per_job,
             chunks_per_page=chunks_per_page(plan.target.identity.dimension),
-            first_number=VECTOR_NUMBERS,
-            without=it.outcomes.refused_keys,
+            first_number=it.number_base + VECTOR_NUMBERS,
+            without=it.outcomes.refused_keys.union(failure.key for failure in it.outcomes.put_back),
         )
 
     return pages
 
 
-def _work_off(it: _Running, phases: "Sequence[Phase]", *, processes: int) -> tuple[float, ...]:
+class WorkOff(Protocol):
+    """Queues the pages of phases, one phase after the other, and returns when all are in the store: how long each
+    group held the lock, in seconds, where that can be seen."""
+
+    def __call__(self, it: "Running", phases: "Sequence[Phase]", *, processes: int) -> tuple[float, ...]: ...
+
+
+def _work_off(it: Running, phases: "Sequence[Phase]", *, processes: int) -> tuple[float, ...]:
     """Start what the queue's way needs, and stop it; how long each group held the lock, in seconds."""
     base, settings = it.base, it.settings
-    url = it.request.queue_url or settings.queue.url
+    assert isinstance(base, WritableBase)
+    url = it.request.queue_url or queue_url(settings.queue)
     from scheduler.queue.embedded import EmbeddedValkey  # what follows is imported only now that there is work
 
     server = None if url else EmbeddedValkey()
     try:
         if server is not None:
             server.launch()  # it comes up while asyncio, arq and redis are imported: a quarter of a second each
-        import asyncio
-
+        from app.event_loop import run_interruptibly
         from app.pipeline_start import run_with_workers
 
         plan = PipelinePlan(
@@ -243,7 +299,7 @@ def _work_off(it: _Running, phases: "Sequence[Phase]", *, processes: int) -> tup
             worker_processes=processes,
             vectors=it.vectors,
         )
-        result = asyncio.run(run_with_workers(plan, base.writer, phases, it, server))
+        result = run_interruptibly(run_with_workers(plan, base.writer, phases, it, server))
     finally:
         if server is not None:
             server.stop()
@@ -251,7 +307,7 @@ def _work_off(it: _Running, phases: "Sequence[Phase]", *, processes: int) -> tup
     return result.holds_s
 
 
-def _first_pages(base: WritableBase, run: RunRecord, planned: Iterator[Page | RemovalCandidate]) -> list[Page]:
+def _first_pages(base: RunBase, run: RunRecord, planned: Iterator[Page | RemovalCandidate]) -> list[Page]:
     """The first pages of a plan, enough to tell a small run from a large one; candidates before them are recorded."""
     pages: list[Page] = []
     while len(pages) < PROCESSES_FROM_PAGES:
@@ -272,44 +328,40 @@ def default_processes(pages_seen: int) -> int:
     return max(1, min(8, (os.cpu_count() or 2) - 1))
 
 
-def _record_given_up(base: WritableBase, failures: Sequence[FileFailure], outcomes: Outcomes) -> None:
-    now_ns = time.time_ns()
-    base.state.record_failures([FailureRecord(f.key, f.reason.value, f.detail, 1, now_ns, now_ns) for f in failures])
+def _record_given_up(base: RunBase, failures: Sequence[FileFailure], outcomes: Outcomes) -> None:
+    base.state.record_failures(given_up_records(failures, base.state.roots(), time.time_ns()))
     for failure in failures:
         outcomes.fail(failure.reason.value, failure.key, failure.detail)
     outcomes.add(Outcome.FAILED, len(failures))
 
 
 def _close(
-    it: _Running,
+    it: Running,
     removals: RemovalReport,
     vectors: VectorReport | None,
     holds_s: tuple[float, ...],
     stopped_by: EmbeddingsUnavailableError | None,
-) -> IndexReport:
-    """Record how the run has ended: knowledge.db says what it holds before state.db says that the run is over."""
+) -> EndedRun:
+    """What the run has come to; knowledge.db says what it holds before state.db says that the run is over."""
     base, run, roots, outcomes = it.base, it.run, it.roots, it.outcomes
     tally = merged_tally(roots)
+    count_refused(tally, outcomes.put_back, roots)
     outcomes.add(Outcome.UNCHANGED, tally.unchanged)
     outcomes.add(Outcome.SKIPPED, tally.skipped)
+    outcomes.add(Outcome.FAILED, tally.failed)
     for reason, count in tally.skips.items():
         outcomes.skip(reason.value, tally.first_skips[reason], count)
     for failure in removals.failures:
         outcomes.fail(failure.reason, failure.key, failure.detail)
     counts = removals.settled(outcomes.counts)
     problems = tuple(problem for root in roots for problem in root.report.problems)
-    ended_well = not outcomes.failures and not problems and not removals.held and stopped_by is None
-    state: RunState = "done" if ended_well else "partial"
-    if run.full:
-        names = [root.scope.record.name for root in roots if root.report.ended_well]
-        base.state.mark_full(names, run.generation)
-        base.state.forget_old_failures([root.scope.prefix for root in roots], run.started_ns)
+    is_partial = outcomes.failures or tally.failed or problems or removals.held or stopped_by is not None
+    state: RunState = "partial" if is_partial else "done"
     base.writer.close_generation(run.generation, complete=run.full and not problems)
     cause = removals.cause or ("directory_unreadable" if problems else stopped_by.code if stopped_by else "")
-    base.state.end_run(run.id, state, counts, cause)
     totals = base.writer.counts()
     outcomes.progress.stage = "done"
-    return IndexReport(
+    report = IndexReport(
         home=base.layout.home,
         run=run,
         state=state,
@@ -328,4 +380,7 @@ def _close(
         vectors=vectors,
         vector_status=base.writer.vector_status(),
         stopped_by=stopped_by,
+        not_tried=tally.not_tried,
+        unreadable=unreadable_of_run(roots, [*outcomes.failures, *(reason for reason, _ in tally.not_tried)]),
     )
+    return EndedRun(report, cause, tuple(roots))

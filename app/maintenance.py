@@ -9,18 +9,19 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.beside_service import refuse_beside_service
 from app.compacting import CompactReport, compact
 from app.purging import purge_paths
 from app.receipts import not_built, record_receipt, require_built, run_record
 from app.removal_command import PurgeReport, RemovedRoot, RemovedTarget, RemoveReport, remove, remove_paths
 from app.verifying import VerifyReport, verify
-from app.wiring import locked_home, writable_base
+from app.wiring import WritableBase, locked_home, writable_base
 from domain.commands import RebuildCommand, ResetCommand
 from domain.errors import KnowledgeError, RefusedError
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import files, rebuilding
-from store.pending_restore import settle_restore
+from store.pending_restore import remove_staging, settle_restore
 from store.state import SqliteStateStore
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "compact",
     "purge_paths",
     "rebuild",
+    "rebuild_base",
     "remove",
     "remove_paths",
     "reset",
@@ -76,7 +78,9 @@ def reset(settings: Settings, force: bool, *, command_id: str | None = None) -> 
         raise not_built(layout)
     if not force:
         raise _refusal(layout)
+    refuse_beside_service(layout)
     with locked_home(settings, "knowledge reset") as layout:
+        remove_staging(layout.upgrade_staging)
         state = SqliteStateStore(layout.state)
         try:
             return _reset(layout, state, settings, ResetCommand(command_id or uuid.uuid4().hex))
@@ -88,16 +92,20 @@ def rebuild(settings: Settings, *, command_id: str | None = None) -> RebuildRepo
     """Make the full-text tables again from the chunks that are stored. Raises NotBuiltError, LockedError,
     FormatError, IntegrityError (damaged beyond full text)."""
     require_built(settings)
-    began_s = time.monotonic()
-    command = RebuildCommand(command_id or uuid.uuid4().hex)
     with writable_base(settings, "knowledge rebuild") as base:
-        if base.state.receipt(command.id) is not None:
-            return RebuildReport(base.layout.home, 0, 0, 0.0, is_repeated=True)
-        done = rebuilding.rebuild(base.writer.connection, base.layout.database)
-        record_receipt(base.state, command, {"chunks": done.chunks})
-        pending = base.writer.vector_status().pending_documents
+        return rebuild_base(base, RebuildCommand(command_id or uuid.uuid4().hex))
+
+
+def rebuild_base(base: WritableBase, command: RebuildCommand) -> RebuildReport:
+    """The same over a base that is held for writing."""
+    began_s = time.monotonic()
+    if base.state.receipt(command.id) is not None:
+        return RebuildReport(base.layout.home, 0, 0, 0.0, is_repeated=True)
+    done = rebuilding.rebuild(base.writer.connection, base.layout.database)
+    record_receipt(base.state, command, {"chunks": done.chunks})
+    pending = base.writer.vector_status().pending_documents
     elapsed_s = time.monotonic() - began_s
-    return RebuildReport(settings.home, done.chunks, done.substring_chunks, elapsed_s, done.vectors, pending)
+    return RebuildReport(base.layout.home, done.chunks, done.substring_chunks, elapsed_s, done.vectors, pending)
 
 
 def _refusal(layout: BaseLayout) -> RefusedError:

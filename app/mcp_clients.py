@@ -18,11 +18,13 @@ MAX_SHOWN_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a client is to start the server: an absolute command, its arguments, variables to set."""
+    """How a client is to start the server: an absolute command, its arguments, variables to set, and the names of
+    those to hand on."""
 
     command: str
     arguments: tuple[str, ...]
     variables: Mapping[str, str]
+    handed_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ def _toml_snippet(launch: Launch) -> str:
     if launch.variables:
         pairs = ", ".join(f"{key} = {_toml_string(value)}" for key, value in launch.variables.items())
         lines.append(f"env = {{ {pairs} }}")
+    if launch.handed_on:  # what is not named here, this client keeps to itself
+        lines.append(f"env_vars = [{', '.join(map(_toml_string, launch.handed_on))}]")
     return "\n".join(lines) + "\n"
 
 
@@ -99,7 +103,9 @@ def launch_of(loaded: Loaded, command: Sequence[str], tools: Sequence[str]) -> L
         variables[DIRECTORY_VARIABLE] = str(loaded.settings.home)
     if tools:
         arguments += ["--tools", ",".join(listed(tools))]
-    return Launch(first, tuple(arguments), variables)
+    embeddings = loaded.settings.embeddings
+    keys = (embeddings.api_key_env,) if embeddings is not None and embeddings.api_key_env else ()
+    return Launch(first, tuple(arguments), variables, keys)
 
 
 def snippet_notes(loaded: Loaded, client: Client, tools: Sequence[str], environ: Mapping[str, str]) -> list[str]:
@@ -110,7 +116,8 @@ def snippet_notes(loaded: Loaded, client: Client, tools: Sequence[str], environ:
     embeddings = loaded.settings.embeddings
     if embeddings is not None and embeddings.api_key_env:
         notes.append(
-            f"the embeddings server's key is read from {embeddings.api_key_env}: set it where the client is started"
+            f"the embeddings server's key is read from {embeddings.api_key_env}: set it where the client is started "
+            "(a client that does not hand it on needs it under env as well)"
         )
     from app.config_environment import key_variables
 

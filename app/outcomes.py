@@ -1,18 +1,25 @@
 """How a run's files have ended: added up while it goes on, and reported at its end."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.progress import RunProgress
 from app.removing import RemovalReport
+from app.unreadable_roots import UnreadableRoot
 from domain.errors import EmbeddingsUnavailableError
 from domain.files import Outcome, Reason
+from domain.retry_rules import FailureStanding
 from domain.vectors import VectorIdentity
-from store.state_port import PageOutcome, RunRecord, RunState
+from scheduler.plan import NotTried
+from store.failure_port import FailureRecord
+from store.run_port import RunRecord, RunState
+from store.state_port import PageOutcome
 from store.vector_port import NO_VECTORS, VectorStatus
 
 if TYPE_CHECKING:
+    from scheduler.queue.done_notes import DoneNote
     from workers.checking import FinishedPage
 
 
@@ -61,11 +68,13 @@ class IndexReport:
     holds_s: tuple[float, ...]
     vectors: VectorReport | None = None
     vector_status: VectorStatus = NO_VECTORS
+    not_tried: Mapping[tuple[str, FailureStanding], NotTried] = field(default_factory=dict)  # failed in earlier runs
     stopped_by: EmbeddingsUnavailableError | None = None  # vectors did not follow, and words did not wait for them
+    unreadable: tuple[UnreadableRoot, ...] = ()  # roots of which no file could be read
 
     @property
     def exit_status(self) -> int:
-        return 3 if self.failures or self.problems or self.removals.held else 0
+        return 3 if self.failures or self.not_tried or self.problems or self.removals.held else 0
 
 
 class Outcomes:
@@ -77,6 +86,7 @@ class Outcomes:
         self.failures: dict[str, FirstFailure] = {}
         self.skips: dict[str, tuple[int, str]] = {}
         self.refused_keys: set[str] = set()  # whose texts the embeddings server has refused
+        self.put_back: Sequence[FailureRecord] = ()  # documents whose texts it refused before: not sent in this run
 
     def observe(self, page: "FinishedPage", outcome: PageOutcome) -> None:
         for name, count in outcome.counts.items():
@@ -97,6 +107,27 @@ class Outcomes:
         progress.written += len(page.documents)
         progress.chunks += sum(len(document.chunks) for document in page.documents)
         progress.text_bytes += page.text_bytes
+
+    def note(self, note: "DoneNote") -> None:
+        """The same of a page that the writer of a service has told of."""
+        for name, count in note.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        for reason, (count, key) in note.skips.items():
+            self.skip(reason, key, count)
+        for failure in note.failures:
+            self.fail(failure.reason, failure.key, failure.detail)
+            if failure.reason == Reason.EMBEDDING_REFUSED:
+                self.refused_keys.add(failure.key)
+        progress = self.progress
+        progress.embedded += note.embedded
+        progress.reused += note.reused
+        progress.from_parts += note.from_parts
+        if note.kind == "vectors":
+            return
+        progress.checked += sum(note.counts.values())
+        progress.written += note.documents
+        progress.chunks += note.chunks
+        progress.text_bytes += note.text_bytes
 
     def skip(self, reason: str, key: str, count: int = 1) -> None:
         known, first = self.skips.get(reason, (0, key))

@@ -20,11 +20,14 @@ from arq.worker import Worker
 
 from app.assignment import PipelinePlan, assignment_of
 from app.page_embedder import page_embedder
+from app.progress import RunProgress
+from app.run_control import RunControl
+from app.run_following import follow_wishes, tell_progress
 from app.worker_pool import WorkerPool
 from app.worker_process import Jobs, build_check_worker, build_worker
 from domain.errors import QueueError, StorageError
 from domain.files import FileFailure, Page
-from scheduler.dispatch import Dispatcher
+from scheduler.dispatch import Dispatcher, Listening
 from scheduler.queue.address import QueueAddress, parse_queue_url
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.embedded import EmbeddedValkey
@@ -55,6 +58,14 @@ Phase = Callable[[], Iterator[Page | RemovalCandidate]]
 
 class Watching(Protocol):
     """Who is told how a run gets on."""
+
+    @property
+    def control(self) -> RunControl: ...
+
+    @property
+    def progress(self) -> RunProgress: ...
+
+    def pause(self, is_paused: bool) -> None: ...
 
     def observe(self, page: FinishedPage, outcome: PageOutcome) -> None: ...
 
@@ -96,7 +107,7 @@ async def run_pipeline(
         await queue.drop_everything()
         scheduler_state = stack.enter_context(contextlib.closing(SqliteStateStore(plan.layout.state)))
         writer_state = stack.enter_context(contextlib.closing(SqliteStateStore(plan.layout.state)))
-        dispatcher = Dispatcher(queue, names, plan.run, scheduler_state, hold_up=watching.hold_up)
+        dispatcher = Dispatcher(queue, names, plan.run, scheduler_state, listening=Listening(watching.hold_up))
 
         def observed(page: FinishedPage, outcome: PageOutcome) -> None:
             if dispatcher.done(page.number):  # a page that was queued twice counts once
@@ -121,7 +132,12 @@ async def run_pipeline(
             context = wiring.check_context(executor, embedder)
             give_up = None if embedder is None else embedder.give_up
             workers = [_run_worker(build_check_worker(pool, context, pages=PAGES_HERE), give_up)]
-        await _until_first(_dispatch(dispatcher, phases), [writer.run(), wiring.until_stopped(), *workers], address)
+        following = [
+            follow_wishes(watching, dispatcher),
+            tell_progress(scheduler_state, plan.run.id, watching.progress),
+        ]
+        others = [writer.run(), wiring.until_stopped(), *following, *workers]
+        await _until_first(dispatch_phases(dispatcher, phases), others, address)
         if plan.queue_url:
             await queue.drop_everything()
         return PipelineResult(tuple(dispatcher.gave_up), tuple(writer.holds_s))
@@ -155,7 +171,10 @@ class _Wiring:
         """Pages are checked in processes of their own; the spool lies between them and the writer."""
         plan = self.plan
         spool = files.make_spool(plan.layout)
-        context = WriterContext(self.names, plan.run.id, plan.run.generation, spool, self.writer, stop=self.stop)
+        mine = (plan.run.id, plan.run.generation)
+        context = WriterContext(
+            self.names, spool, self.writer, stop=self.stop, is_current=lambda run, generation: (run, generation) == mine
+        )
         pool = WorkerPool(assignment_of(plan, spool, self.address), dispatcher, self.started)
         return [_run_worker(build_write_worker(self.pool, context)), *pool.tasks(plan.worker_processes)]
 
@@ -176,7 +195,7 @@ class _Wiring:
         )
 
 
-async def _dispatch(dispatcher: Dispatcher, phases: Sequence[Phase]) -> None:
+async def dispatch_phases(dispatcher: Dispatcher, phases: Sequence[Phase]) -> None:
     for phase in phases:
         await dispatcher.dispatch(await asyncio.to_thread(phase))
 
@@ -201,6 +220,17 @@ async def _until_first(
         await asyncio.gather(leading, *followers, return_exceptions=True)
 
 
+def writing_thread() -> aiosqlite.Connection:
+    """A thread for functions that use the store's own connection (store.connection.run_on_connection). It ends with
+    the block of the answer, and the connection does not: aiosqlite is given something else to close."""
+
+    class Borrowed:
+        def close(self) -> None:
+            return None
+
+    return aiosqlite.Connection(Borrowed, 64)  # type: ignore[arg-type]
+
+
 @asynccontextmanager
 async def _document_writer(
     store: SqliteStoreWriter,
@@ -211,18 +241,11 @@ async def _document_writer(
 ) -> AsyncIterator[DocumentWriter]:
     """The writer over the store's own connection, moved to a thread of its own for the time of the run."""
 
-    class Borrowed:
-        """The connection as aiosqlite may close it: the store stays open for what follows the pipeline."""
-
-        def close(self) -> None:
-            return None
-
-    connection = aiosqlite.Connection(Borrowed, 64)  # type: ignore[arg-type]
-    async with connection:
+    async with writing_thread() as connection:
         yield DocumentWriter(
             connection,
             store,
-            record=lambda outcomes: state.finish_pages(run_id, outcomes),
+            record=lambda pages, outcomes: state.finish_pages(run_id, outcomes),
             observe=observe,
             awaits_more=awaits_more,
         )
@@ -252,7 +275,7 @@ async def _run_worker(worker: Worker, give_up: Callable[[], None] | None = None)
     finally:
         if give_up is not None:
             give_up()
-        ending = asyncio.create_task(_end_worker(worker, running))
+        ending = asyncio.create_task(end_worker(worker, running, within_s=JOBS_END_S))
         try:
             await asyncio.shield(ending)
         except asyncio.CancelledError:
@@ -260,7 +283,7 @@ async def _run_worker(worker: Worker, give_up: Callable[[], None] | None = None)
             raise
 
 
-async def _end_worker(worker: Worker, running: "asyncio.Task[None]") -> None:
+async def end_worker(worker: Worker, running: "asyncio.Task[None]", *, within_s: float) -> None:
     """It picks no more jobs, and those it has are let end: a cancelled one would leave its connection in the middle of
     an answer."""
     worker.allow_pick_jobs = False
@@ -268,7 +291,7 @@ async def _end_worker(worker: Worker, running: "asyncio.Task[None]") -> None:
         await asyncio.sleep(POLL_DELAY_S)  # the poll that may be going on
     jobs = list(worker.tasks.values())
     if jobs:
-        await asyncio.wait(jobs, timeout=JOBS_END_S)
+        await asyncio.wait(jobs, timeout=within_s)
     for task in (*jobs, running):
         task.cancel()
     await asyncio.gather(*jobs, running, return_exceptions=True)

@@ -1,9 +1,10 @@
 """The plan of a run over its roots: what `index` queues and `index --dry-run` counts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from app.progress import RunProgress
 from app.roots import RootScope
@@ -13,8 +14,31 @@ from domain.settings import Settings
 from scheduler.ignore_rules import scope_of_root
 from scheduler.plan import PAGE_CAP_BYTES, PlanPolicy, PlanTally, into_pages, plan
 from scheduler.walk import WalkReport, WalkRules, walk, walk_files
+from store.failure_port import FailureRecord
 from store.port import Snapshot, StoredFile
 from store.state_port import RemovalCandidate
+
+Item = TypeVar("Item")
+
+
+class Heeding(Protocol):
+    """The same items, for as long as the run may go on."""
+
+    def __call__(self, items: Iterator[Item], /) -> Iterator[Item]: ...
+
+
+FailuresBelow = Callable[[str], Iterable[FailureRecord]]
+"""Recorded failures below a prefix, in key order; read only as far as files need work."""
+
+
+def unheeded(items: Iterator[Item], /) -> Iterator[Item]:
+    """Of a run that nobody can ask anything."""
+    return items
+
+
+def no_failures(prefix: str) -> Iterable[FailureRecord]:
+    """Nobody knows of any: every file that needs work is checked."""
+    return ()
 
 
 @dataclass(slots=True)
@@ -25,6 +49,8 @@ class RootRun:
     documents_before: int = 0
     tally: PlanTally = field(default_factory=PlanTally)
     report: WalkReport = field(default_factory=WalkReport)
+    heeding: Heeding = unheeded  # what is walked, and what is removed, goes through it: it may end the run
+    failures: FailuresBelow = no_failures
 
 
 def plan_roots(
@@ -35,9 +61,10 @@ def plan_roots(
     progress: RunProgress,
     *,
     bytes_per_page: int = PAGE_CAP_BYTES,
+    first_number: int = 1,
 ) -> Iterator[Page | RemovalCandidate]:
     """The pages of all roots, one after the other, numbered through."""
-    number = 1
+    number = first_number
     progress.tallies = [root.tally for root in roots]
     for root in roots:
         for item in plan_root(settings, policy, root, snapshot, number, bytes_per_page=bytes_per_page):
@@ -69,7 +96,7 @@ def plan_root(
     else:
         walked = walk(rules, root.report, start=scope.start)
     pages = into_pages(
-        plan(walked, stored, policy, root.tally),
+        plan(root.heeding(walked), stored, policy, root.tally, root.failures(scope.prefix)),
         scope.record.name,
         files_per_page=settings.queue.files_per_job,
         bytes_per_page=bytes_per_page,
@@ -109,6 +136,10 @@ def merged_tally(roots: Sequence[RootRun]) -> PlanTally:
         total.bytes_to_check += tally.bytes_to_check
         total.candidates += tally.candidates
         total.warned += tally.warned
+        total.failed += tally.failed
+        for kind, left in tally.not_tried.items():
+            known = total.not_tried.get(kind)
+            total.not_tried[kind] = left if known is None else known.plus(left)
         for reason, count in tally.skips.items():
             total.skips[reason] = total.skips.get(reason, 0) + count
             total.first_skips.setdefault(reason, tally.first_skips[reason])

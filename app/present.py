@@ -8,13 +8,14 @@ from typing import Any, assert_never
 
 from app.discovery import Located
 from app.present_safe import json_safe, name, one_line
-from domain.errors import KnowledgeError
+from domain.errors import CorpusEmptyError, IndexInconsistentError, KnowledgeError
 from domain.settings import Settings
-from domain.status import DegradeCause, DropReason, SearchNote, SearchStatus, Tier, TierKind
+from domain.status import Absence, DegradeCause, DropReason, SearchNote, SearchStatus, Standing, Tier, TierKind
 
 Json = dict[str, Any]
 _NANOSECONDS = 1_000_000_000
 MAX_REASON_CHARS = 200
+NO_INDEX = "there is no index yet"
 
 
 def tier_line(tier: Tier) -> str:
@@ -88,20 +89,39 @@ def index_line(located: Located, settings: Settings) -> str:
     return f"index: {name(str(settings.home))} ({name(why)})"
 
 
-def not_built_message(located: Located, settings: Settings) -> tuple[str, str]:
-    """Message and hint where there is no index: the places that were looked at are named."""
-    looked = ""
-    if located.how == "nothing":
-        looked = f"; neither knowledge.yaml nor an index lies in {', '.join(str(p) for p in located.places)}"
-    elif located.config_path is not None:
-        looked = f", where the configuration {located.config_path} puts it"
+def not_built_message(located: Located, settings: Settings, absence: Absence = Absence.NEVER_BUILT) -> tuple[str, str]:
+    """Message and hint where there is no index to ask: why, and the places that were looked at."""
     command = "knowledge index" if settings.roots else "knowledge index YOUR_FOLDER"
-    if located.how == "named":
-        command += f" --config {located.config_path}"
-    return (
-        f"there is no index yet at {settings.home}{looked}",
-        f"build it: `{command}`; or name another one with --config",
-    )
+    named = f" --config {located.config_path}" if located.how == "named" else ""
+    at = f"the index at {settings.home}"
+    restored = f"`knowledge restore{named} --force FILE` where there is a backup"
+    match absence:
+        case Absence.NEVER_BUILT:
+            return (
+                f"{NO_INDEX} at {settings.home}{_looked_words(located)}",
+                f"build it: `{command}{named}`; or name another one with --config",
+            )
+        case Absence.CUT_SHORT:
+            return f"{at} was begun, and cut short before it held anything", f"build it: `{command}{named}`"
+        case Absence.LOST:
+            return (
+                f"{at} is lost: knowledge.db is not there, or empty, although runs on record have filled it",
+                f"make it again from the files: `{command}{named}`; or {restored}",
+            )
+        case Absence.RECORD_LOST:
+            return (
+                f"{at} cannot be used: state.db, the record of its folders and runs, is not there beside knowledge.db",
+                f"{restored}; else start anew: `knowledge reset{named} --force`, then `{command}{named}`",
+            )
+    assert_never(absence)
+
+
+def _looked_words(located: Located) -> str:
+    if located.how == "nothing":
+        return f"; neither knowledge.yaml nor an index lies in {', '.join(str(p) for p in located.places)}"
+    if located.config_path is not None:
+        return f", where the configuration {located.config_path} puts it"
+    return ""
 
 
 def search_status_words(status: SearchStatus, *, has_results: bool) -> str:
@@ -110,20 +130,71 @@ def search_status_words(status: SearchStatus, *, has_results: bool) -> str:
         case SearchStatus.OK:
             return "" if has_results else "nothing found"
         case SearchStatus.INDEX_NOT_BUILT:
-            return "there is no index yet"
+            return NO_INDEX
         case SearchStatus.INDEX_EMPTY:
-            return "the index holds no document: nothing was there to be indexed, or all of it was skipped"
+            return standing_words(Standing.EMPTY)
         case SearchStatus.INDEX_INCOMPLETE:
             found = "these are the hits so far" if has_results else "nothing found so far"
-            return f"no run has seen all of the folders yet: {found}"
+            return f"{standing_words(Standing.INCOMPLETE)}: {found}"
         case SearchStatus.INDEX_INCONSISTENT:
-            return (
-                "the index is blank, although runs on record have filled it: `knowledge doctor` says more,"
-                " `knowledge index` fills it again"
-            )
+            return _standing_sentence(Standing.INCONSISTENT)
+        case SearchStatus.INDEX_OUTDATED:
+            found = "these are its hits" if has_results else "nothing found in it"
+            return f"{_standing_sentence(Standing.OUTDATED)}; {found}"
         case SearchStatus.QUERY_EMPTY:
             return "the query holds nothing to search for"
     assert_never(status)
+
+
+def standing_words(standing: Standing) -> str:
+    """What the index as a whole is, in a sentence."""
+    match standing:
+        case Standing.COMPLETE:
+            return "a full run has seen all of the folders"
+        case Standing.EMPTY:
+            return "the index holds no document: nothing was there to be indexed, or all of it was skipped"
+        case Standing.INCOMPLETE:
+            return "no run has seen all of the folders yet"
+        case Standing.INCONSISTENT:
+            return "the index is blank, although runs on record have filled it"
+        case Standing.OUTDATED:
+            return "the index is older than a full run on record has left it, as an old copy would be"
+    assert_never(standing)
+
+
+def _standing_sentence(standing: Standing) -> str:
+    """The same, with what to do about it where it is no ordinary one."""
+    advice = {
+        Standing.INCONSISTENT: ": `knowledge doctor` says more, `knowledge index` fills it again",
+        Standing.OUTDATED: ": `knowledge index` reads what is missing",
+    }
+    return standing_words(standing) + advice.get(standing, "")
+
+
+def standing_notes(standing: Standing) -> list[str]:
+    """What an answer that is not about the index as a whole has to say of it: one sentence, or none."""
+    return [] if standing is Standing.COMPLETE else [_standing_sentence(standing)]
+
+
+def note_lines(standing: Standing) -> list[str]:
+    """The same as lines of a text."""
+    return [f"note: {note}" for note in standing_notes(standing)]
+
+
+def no_documents_error(standing: Standing) -> CorpusEmptyError:
+    """What an answer about documents is where there is none: an empty one would be misread (S0-56)."""
+    if standing is Standing.INCONSISTENT:
+        hint = "the files themselves are as they were: nothing of them is lost"
+        return IndexInconsistentError(_standing_sentence(standing), hint=hint)
+    if standing is Standing.INCOMPLETE:
+        return CorpusEmptyError(
+            f"the index holds no document yet: {standing_words(standing)}",
+            hint="`knowledge index` reads them; `knowledge status` says what runs, and how the last run ended",
+        )
+    return CorpusEmptyError(
+        standing_words(standing),
+        hint="`knowledge status` says what the roots hold; `knowledge index` brings them up to date",
+    )
 
 
 def drop_reason_words(reason: DropReason) -> str:

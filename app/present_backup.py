@@ -21,6 +21,7 @@ def backup_text(report: BackupReport, tier: Tier) -> str:
 def backup_json(report: BackupReport, tier: Tier) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": "done",
         "home": str(report.home),
         "path": str(report.path),
         "file_bytes": report.file_bytes,
@@ -50,6 +51,7 @@ def restore_text(report: RestoreReport, tier: Tier, now_ns: int) -> str:
 def restore_json(report: RestoreReport, tier: Tier) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": "done",
         "home": str(report.home),
         "path": str(report.path),
         "documents": report.documents,

@@ -1,49 +1,55 @@
-"""`status`, `stats` and `sources` in words and as JSON."""
+"""`status` and `stats` in words and as JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from app.discovery import Located
-from app.present import Json, age_seconds, ago, count, duration, index_line, size, tier_line, utc
-from app.present_reasons import counts_words, reason_words
+from app.present import (
+    Json,
+    age_seconds,
+    ago,
+    count,
+    duration,
+    index_line,
+    note_lines,
+    size,
+    standing_notes,
+    tier_line,
+    utc,
+)
+from app.present_reasons import counts_words, ending_words, reason_words
 from app.present_safe import name, one_line
-from app.status import BaseStatus, RootStatus
+from app.present_sources import base_status_tier, root_json, root_words
+from app.status import BaseStatus
 from app.tiers import base_tier
 from domain.errors import KnowledgeError
 from domain.settings import Settings
-from domain.status import Tier
-from store.port import StoredDocument
-from store.state_port import RunRecord
+from domain.status import Standing
+from store.run_port import RunRecord
 from store.vector_port import NO_VECTORS
 
-_COMPLETENESS = {
-    "complete": "complete",
-    "empty": "complete, and empty: no file of its roots can be indexed",
-    "incomplete": "not complete: no full run has seen everything yet",
-}
-_RUN_STATES = {
-    "walking": "going on",
-    "waiting": "waiting",
-    "done": "ended well",
-    "partial": "ended with files left out",
-    "failed": "failed",
-    "interrupted": "was interrupted",
+_STANDINGS = {
+    Standing.COMPLETE: "complete",
+    Standing.EMPTY: "complete, and empty",
+    Standing.INCOMPLETE: "not complete",
+    Standing.INCONSISTENT: "inconsistent",
+    Standing.OUTDATED: "outdated",
 }
 _METHODS = {
     "none": "nothing to search",
     "exact": "each compared by a search",
     "bits": "searched by their packed signs first",
 }
-_ROOT_NOTES = {"left": "no longer in the configuration; still answers until `knowledge rm --root`"}
 
 
 def status_text(status: BaseStatus, located: Located, settings: Settings, now_ns: int) -> str:
     """One screen."""
-    lines = [tier_line(_tier(status, settings)), index_line(located, settings)]
-    lines.append(f"state: {_COMPLETENESS[status.completeness]}; last full run {_complete_ago(status, now_ns)}")
+    lines = [tier_line(base_status_tier(status, settings)), index_line(located, settings)]
+    why = "".join(f": {note}" for note in standing_notes(status.standing))
+    lines.append(f"state: {_STANDINGS[status.standing]}{why}; last full run {_complete_ago(status, now_ns)}")
     held = f", {count(status.skipped, 'file')} skipped" if status.skipped else ""
     lines.append(f"holds: {count(status.documents, 'document')}, {count(status.chunks, 'chunk')}{held}")
     lines += list(_vector_state_lines(status, settings))
-    lines += [f"root: {_root_words(root)}" for root in status.roots]
+    lines += [f"root: {root_words(root)}" for root in status.roots]
     lines.append(f"now: {_running_words(status, now_ns)}")
     lines.append(f"last run: {_run_words(status.last_run, now_ns)}")
     lines += list(_failure_lines(status))
@@ -63,7 +69,7 @@ def _vector_state_lines(status: BaseStatus, settings: Settings) -> Iterator[str]
 def _building_words(status: BaseStatus, settings: Settings) -> str:
     """How a set that does not answer yet stands, and what brings it to its end."""
     building = status.vectors.building
-    if status.holder:
+    if status.is_being_written:
         return "being made; it answers once it is complete"
     if building is None or settings.embeddings is None:
         return "half made"
@@ -76,8 +82,8 @@ def _building_words(status: BaseStatus, settings: Settings) -> str:
 
 def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns: int) -> Json:
     return {
-        "tier": tier_line(_tier(status, settings)),
-        "status": status.completeness,
+        "tier": tier_line(base_status_tier(status, settings)),
+        "status": status.standing.value,
         "home": str(status.home),
         "base": located.words(),
         "identity": settings.identity,
@@ -93,6 +99,8 @@ def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns
             "run_in_progress": _run_json(status.running, is_running=True),
         },
         "locked_by": status.holder or None,
+        "service": status.is_service_up,
+        "queued_runs": status.queued,
         "last_run": _run_json(status.last_run),
         "failures": [
             {
@@ -104,7 +112,7 @@ def status_json(status: BaseStatus, located: Located, settings: Settings, now_ns
             }
             for group in status.failures
         ],
-        "roots": [_root_json(root) for root in status.roots],
+        "roots": [root_json(root) for root in status.roots],
     }
 
 
@@ -135,13 +143,9 @@ def stats_text(status: BaseStatus, located: Located, settings: Settings, now_ns:
         ("last full run", _complete_ago(status, now_ns)),
         ("modified", f"{utc(status.modified_ns)} ({ago(status.modified_ns, now_ns)})"),
     )
-    lines = [tier_line(_tier(status, settings)), index_line(located, settings)]
+    lines = [tier_line(base_status_tier(status, settings)), index_line(located, settings), *note_lines(status.standing)]
     lines += [f"{label:<16} {value}" for label, value in rows]
     return "\n".join(lines) + "\n"
-
-
-def _tier(status: BaseStatus, settings: Settings) -> Tier:
-    return base_tier(settings, status.vectors, has_documents=status.documents > 0)
 
 
 def _vector_words(status: BaseStatus) -> str:
@@ -161,13 +165,14 @@ def _vector_words(status: BaseStatus) -> str:
 
 
 def _made(status: BaseStatus) -> str:
-    return "being made" if status.holder else "half made"
+    return "being made" if status.is_being_written else "half made"
 
 
 def stats_json(status: BaseStatus, settings: Settings) -> Json:
     counts, active = status.vector_counts, status.vectors.active
     return {
-        "tier": tier_line(_tier(status, settings)),
+        "tier": tier_line(base_status_tier(status, settings)),
+        "status": status.standing.value,
         "home": str(status.home),
         "documents": status.documents,
         "chunks": status.chunks,
@@ -197,85 +202,29 @@ def stats_json(status: BaseStatus, settings: Settings) -> Json:
     }
 
 
-def sources_text(status: BaseStatus, located: Located, settings: Settings) -> str:
-    """The roots; their documents follow, where all were asked for (`document_lines`)."""
-    lines = [tier_line(_tier(status, settings)), index_line(located, settings)]
-    lines += [_root_words(root) for root in status.roots] or ["no root yet"]
-    return "\n".join(lines) + "\n"
-
-
-def document_lines(documents: Sequence[StoredDocument]) -> str:
-    """A key a line, as `show` takes it."""
-    return "".join(f"{name(document.key)}\n" for document in documents)
-
-
-def sources_json(status: BaseStatus, settings: Settings, documents: Sequence[StoredDocument] | None) -> Json:
-    value: Json = {
-        "tier": tier_line(_tier(status, settings)),
-        "home": str(status.home),
-        "documents": status.documents,
-        "roots": [_root_json(root) for root in status.roots],
-    }
-    if documents is not None:
-        value["sources"] = [_document_json(document) for document in documents]
-    return value
-
-
-def _document_json(document: StoredDocument) -> Json:
-    return {
-        "path": document.key,
-        "root": document.root,
-        "title": document.title,
-        "size_bytes": document.size_bytes,
-        "chunks": document.chunk_count,
-        "document_sha256": document.file_hash.hex(),
-        "indexed_at": utc(document.indexed_ns),
-        "modified_at": utc(document.mtime_ns),
-    }
-
-
-def _root_words(root: RootStatus) -> str:
-    parts = [count(root.documents, "document"), count(root.chunks, "chunk")]
-    parts += [f"{root.skipped:,} skipped"] * bool(root.skipped) + [f"{root.failed:,} failed"] * bool(root.failed)
-    parts += [f"only {count(len(root.single_files), 'named file')}"] * bool(root.single_files)
-    parts += ["the folder is not there now"] * (not root.is_there)
-    if root.kind in _ROOT_NOTES:
-        parts.append(_ROOT_NOTES[root.kind])
-    return f"{name(root.name)} = {name(root.path)} ({', '.join(parts)})"
-
-
-def _root_json(root: RootStatus) -> Json:
-    return {
-        "name": root.name,
-        "path": root.path,
-        "kind": root.kind,
-        "is_there": root.is_there,
-        "single_files": list(root.single_files),
-        "documents": root.documents,
-        "chunks": root.chunks,
-        "skipped": root.skipped,
-        "failed": root.failed,
-    }
-
-
 def _complete_ago(status: BaseStatus, now_ns: int) -> str:
     return ago(status.identity.complete_ns, now_ns)
 
 
 def _running_words(status: BaseStatus, now_ns: int) -> str:
-    if not status.holder:
-        return "nothing is running"
-    run = status.running
+    run, waiting = status.running, f"; {count(status.queued, 'run')} queued" if status.queued else ""
+    if not status.is_being_written:
+        return ("nothing is running; the service is up" if status.is_service_up else "nothing is running") + waiting
     since = f", begun {ago(run.started_ns, now_ns)}" if run is not None else ""
-    waits = f"; it waits: {one_line(run.cause, 200)}" if run is not None and run.state == "waiting" else ""
-    return f"the index is being written by {name(status.holder)}{since}{waits}"
+    stays = run is not None and run.state in ("waiting", "paused")
+    if run is not None and stays:
+        since += f"; it {'waits' if run.state == 'waiting' else 'is paused'}: {one_line(run.cause, 200)}"
+    if status.is_service_up and run is not None:
+        more = f"`knowledge runs show {run.id}` says more"
+        return f"the service carries out run {run.id} ({run.kind}){since}; {more}{waiting}"
+    return f"the index is being written by {name(status.holder)}{since}{waiting}"
 
 
 def _run_words(run: RunRecord | None, now_ns: int) -> str:
     if run is None:
         return "none yet"
     # a run without an end and without its process has been killed; the next one writes that down
-    state = _RUN_STATES.get(run.state, run.state) if run.ended_ns is not None else "was cut off"
+    state = ending_words(run.state) if run.ended_ns is not None else "was cut off"
     took = f", took {duration((run.ended_ns - run.started_ns) / 1e9)}" if run.ended_ns is not None else ""
     is_told = run.cause and run.cause != run.state
     cause = f" ({one_line(run.cause.replace('_', ' '), 200)})" if is_told else ""
@@ -288,7 +237,7 @@ def _run_json(run: RunRecord | None, *, is_running: bool = False) -> Json | None
         return None
     state = run.state
     if is_running:
-        state = "waiting" if state == "waiting" else "running"
+        state = state if state in ("waiting", "paused") else "running"
     elif run.ended_ns is None:
         state = "interrupted"  # killed: the next run writes it down
     return {

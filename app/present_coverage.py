@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from app.coverage import RootCoverage
 from app.discovery import Located
-from app.present import Json, count, index_line, tier_line
-from app.present_base import sources_json
+from app.present import Json, count, index_line, note_lines, tier_line
 from app.present_reasons import reason_words
 from app.present_safe import name, one_line
+from app.present_sources import sources_json
 from app.status import BaseStatus, RootStatus
 from domain.settings import Settings
 from domain.status import Tier
@@ -19,14 +19,15 @@ def coverage_text(
     status: BaseStatus, covered: Mapping[str, RootCoverage], tier: Tier, located: Located, settings: Settings
 ) -> str:
     """`423 / 501` for each root, and what has become of the others."""
-    lines = [tier_line(tier), index_line(located, settings)]
+    head = [tier_line(tier), index_line(located, settings), *note_lines(status.standing)]
+    lines: list[str] = []
     for root in status.roots:
         lines += _root_lines(root, covered.get(root.name))
     known = {root.name for root in status.roots}
     for root_name, one in covered.items():  # configured, and not in any run yet
         if root_name not in known:
             lines += [f"{name(root_name)}: {_share(one)}", *(f"  {line}" for line in _rest(one))]
-    return "\n".join(lines if len(lines) > 2 else [*lines, "no root yet"]) + "\n"
+    return "\n".join([*head, *(lines or ["no root yet"])]) + "\n"
 
 
 def coverage_json(status: BaseStatus, covered: Mapping[str, RootCoverage], settings: Settings) -> Json:

@@ -2,19 +2,28 @@
 
 from collections.abc import Iterator
 
-from app.present import Json, tier_line, utc
+from app.present import Json, note_lines, tier_line, utc
 from app.present_safe import display, name, one_line
 from app.showing import ShownChunk, ShownDocument
 from domain.citations import Citation
 from domain.keys import is_plain_text
 from domain.markdown.frontmatter import metadata_of
-from domain.status import Tier
+from domain.status import Standing, Tier
 from store.port import StoredChunk, StoredDocument
 
 
-def chunk_text(shown: ShownChunk, tier: Tier) -> str:
+def shown_notes(standing: Standing) -> list[str]:
+    """What is to be said of the index behind a text that was found: only that it may not be the newest, as a line."""
+    return note_lines(standing) if standing is Standing.OUTDATED else []
+
+
+def shown_status(standing: Standing) -> str:
+    return standing.value if standing is Standing.OUTDATED else "ok"
+
+
+def chunk_text(shown: ShownChunk, tier: Tier, standing: Standing) -> str:
     """The tier line, then each chunk under its citation; a sign stands at the cited one among neighbours."""
-    lines = [tier_line(tier)]
+    lines = [tier_line(tier), *shown_notes(standing)]
     for chunk in shown.chunks:
         lines += ["", *_chunk_lines(chunk, is_cited=chunk.ordinal == shown.cited and len(shown.chunks) > 1)]
     return "\n".join(lines) + "\n"
@@ -41,9 +50,10 @@ def document_on_terminal(shown: ShownDocument) -> str:
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 
-def chunk_json(shown: ShownChunk, tier: Tier) -> Json:
+def chunk_json(shown: ShownChunk, tier: Tier, standing: Standing) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": shown_status(standing),
         "citation": Citation(shown.document.key, shown.cited).format(),
         **_document_fields(shown.document, shown.opening),
         "chunks": [
@@ -60,9 +70,10 @@ def chunk_json(shown: ShownChunk, tier: Tier) -> Json:
     }
 
 
-def document_json(shown: ShownDocument, tier: Tier) -> Json:
+def document_json(shown: ShownDocument, tier: Tier, standing: Standing) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": shown_status(standing),
         **_document_fields(shown.document, shown.opening),
         "first_line": shown.first_line,
         "is_part": shown.is_part,

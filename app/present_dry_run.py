@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from app.discovery import Located
 from app.dry_run import Forecast
 from app.present import Json, count, duration, index_line, size, tier_line
+from app.present_failures import not_tried_json, not_tried_lines
 from app.present_reasons import reason_words
 from app.present_safe import name, one_line
 from app.tiers import base_tier
@@ -32,6 +33,7 @@ def _lines(forecast: Forecast, located: Located, settings: Settings) -> Iterator
     for reason, (number, first) in sorted(forecast.skips.items()):
         told = name(first) if number == 1 else f"{number:,}, the first is {name(first)}"
         yield f"  skip, {reason_words(reason)}: {told}"
+    yield from not_tried_lines(forecast.not_tried, forecast.now_ns)
     for key, said in forecast.problems:
         yield f"  cannot be read: {name(key)} ({one_line(said, 200)})"
     if forecast.extensions:
@@ -73,6 +75,7 @@ def embedding_calls(forecast: Forecast, embeddings: EmbeddingsSettings) -> int:
 def dry_run_json(forecast: Forecast, located: Located, settings: Settings) -> Json:
     return {
         "tier": tier_line(base_tier(settings, forecast.vectors, has_documents=forecast.has_documents)),
+        "status": "planned",
         "dry_run": True,
         "home": str(forecast.home),
         "base": located.words(),
@@ -102,6 +105,7 @@ def dry_run_json(forecast: Forecast, located: Located, settings: Settings) -> Js
             {"reason": reason, "count": number, "first": first}
             for reason, (number, first) in sorted(forecast.skips.items())
         ],
+        "not_tried": not_tried_json(forecast.not_tried),
         "problems": [{"path": key, "detail": said} for key, said in forecast.problems],
         "extensions": forecast.extensions,
         "text_bytes": forecast.text_bytes,

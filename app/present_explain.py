@@ -5,12 +5,25 @@ from collections.abc import Iterator
 from app.discovery import Located
 from app.explaining import Explanation, NextStep
 from app.explaining_query import Cause, LaneTrace, QueryTrace, TermTrace
-from app.present import Json, ago, count, drop_reason_words, index_line, size, tier_line, utc
+from app.present import (
+    Json,
+    ago,
+    count,
+    drop_reason_words,
+    index_line,
+    note_lines,
+    search_status_words,
+    size,
+    standing_notes,
+    tier_line,
+    utc,
+)
+from app.present_failures import left_words
 from app.present_reasons import reason_words
 from app.present_safe import name, one_line
 from domain.files import Reason
 from domain.settings import Settings
-from domain.status import Tier
+from domain.status import SearchStatus, Standing, Tier
 from retrieval.search import LANE_LIMIT
 from scheduler.path_rules import LeftOut, RuleKind
 
@@ -35,6 +48,7 @@ _NEXT = {
     "embed": "would make its vectors",
     "skip": "would skip it",
     "fail": "would fail to read it",
+    "leave": "would not try it",
     "remove": "would remove it from the index",
     "keep": "would leave in the index what is there",
     "walk": "would look at what lies in it",
@@ -58,7 +72,8 @@ _RULES: dict[RuleKind, str] = {
 def explain_text(
     explained: Explanation, trace: QueryTrace | None, tier: Tier, located: Located, settings: Settings, now_ns: int
 ) -> str:
-    lines = [tier_line(tier), index_line(located, settings), name(explained.key or explained.target or explained.file)]
+    lines = [tier_line(tier), index_line(located, settings), *note_lines(explained.standing)]
+    lines.append(name(explained.key or explained.target or explained.file))
     lines += [f"  {label:<{_LABEL_CHARS}}{words}" for label, words in _rows(explained, settings, now_ns)]
     if trace is not None:
         lines += ["", *_query_lines(trace)]
@@ -69,6 +84,8 @@ def explain_json(explained: Explanation, trace: QueryTrace | None, tier: Tier, s
     document, stored, failure, run = explained.document, explained.trace, explained.failure, explained.run
     value: Json = {
         "tier": tier_line(tier),
+        "status": explained.standing.value,
+        "note": "; ".join(standing_notes(explained.standing)) or None,
         "exit_status": explained.exit_status,
         "path": explained.key or None,
         "file": explained.file or None,
@@ -101,6 +118,8 @@ def explain_json(explained: Explanation, trace: QueryTrace | None, tier: Tier, s
             "tries": failure.tries,
             "first_at": utc(failure.first_ns),
             "last_at": utc(failure.last_ns),
+            "standing": failure.standing,
+            "next_at": utc(failure.next_ns) if failure.next_ns else None,
         }
     if trace is not None:
         value["query"] = _query_json(trace)
@@ -114,7 +133,7 @@ def _rows(explained: Explanation, settings: Settings, now_ns: int) -> Iterator[t
         yield "file", f"{name(explained.file)}{there}"
     below = explained.below
     held = f" with {count(below.documents, 'document')} and {below.skipped:,} skipped" if below is not None else ""
-    yield "state", f"{_STATES[explained.state]}{held}"
+    yield "state", f"{_state_words(explained)}{held}"
     if why := _why(explained, settings):
         yield "why", why
     if document is not None:
@@ -127,7 +146,13 @@ def _rows(explained: Explanation, settings: Settings, now_ns: int) -> Iterator[t
     if failure is not None:
         tries = f"{count(failure.tries, 'try', 'tries')}, the first {ago(failure.first_ns, now_ns)}"
         yield "failed", f"{tries}, the last {ago(failure.last_ns, now_ns)}"
-    yield "next run", _next_words(explained.next, explained, settings)
+    yield "next run", _next_words(explained.next, explained, settings, now_ns)
+
+
+def _state_words(explained: Explanation) -> str:
+    if explained.state == "not_indexed" and explained.standing in (Standing.INCONSISTENT, Standing.OUTDATED):
+        return "not in the index as it is now"  # a run may have met it
+    return _STATES[explained.state]
 
 
 def _checked_words(explained: Explanation, now_ns: int) -> str:
@@ -180,8 +205,10 @@ def _rule_json(left_out: LeftOut | None) -> Json | None:
     }
 
 
-def _next_words(step: NextStep, explained: Explanation, settings: Settings) -> str:
+def _next_words(step: NextStep, explained: Explanation, settings: Settings, now_ns: int) -> str:
     words = _NEXT[step.action]
+    if step.action == "leave" and explained.failure is not None:
+        return f"{words}: {left_words(explained.failure, now_ns)}"
     if explained.is_left_root:
         return f"{words}: its root is no longer in the configuration"
     if step.chunks is not None:
@@ -208,7 +235,7 @@ def cause_words(trace: QueryTrace) -> str:
         case Cause.NOT_INDEXED:
             return "it is not in the index, so no query finds it"
         case Cause.QUERY_EMPTY:
-            return "the query holds nothing to search for"
+            return search_status_words(SearchStatus.QUERY_EMPTY, has_results=False)
         case Cause.HIT:
             return f"it is hit {trace.rank}: {name(trace.citation)}"
         case Cause.COPY:

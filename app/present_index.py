@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 from app.discovery import Located
 from app.present import Json, count, duration, index_line, size, tier_line, utc
+from app.present_failures import not_tried_json, not_tried_lines
 from app.present_reasons import OUTCOME_ORDER, counts_words, held_words, reason_words
 from app.present_safe import name, one_line
+from app.present_unreadable import unreadable_hint, unreadable_message
 from app.progress import RunProgress
 from app.tiers import base_tier
 from domain.settings import Settings
@@ -18,7 +20,13 @@ if TYPE_CHECKING:
     from app.removing import HeldRemovals
 
 _MAX_TOLD = 10
-_STAGES = {"walking": "looking", "indexing": "indexing", "removing": "removing what is gone", "done": "done"}
+_STAGES = {
+    "walking": "looking",
+    "indexing": "indexing",
+    "embedding": "embedding",
+    "removing": "removing what is gone",
+    "done": "done",
+}
 
 
 def progress_line(progress: RunProgress) -> str:
@@ -83,6 +91,9 @@ def report_text(report: "IndexReport", located: Located, settings: Settings) -> 
 
 
 def _report_lines(report: "IndexReport", located: Located, settings: Settings) -> Iterator[str]:
+    for root in report.unreadable:
+        yield f"error: {unreadable_message(root)}"
+        yield f"  {unreadable_hint(root)}"
     yield tier_line(_tier(report, settings))
     verb = "reindexed" if report.run.kind == "reindex" else "indexed"
     yield f"{verb}: {counts_words(report.counts)}"
@@ -93,10 +104,13 @@ def _report_lines(report: "IndexReport", located: Located, settings: Settings) -
     for failure in report.failures:
         detail = f" ({one_line(failure.detail, 200)})" if failure.detail else ""
         yield f"  failed, {reason_words(failure.reason)}: {_first(failure.count, failure.key)}{detail}"
-    for key, said in report.problems[:_MAX_TOLD]:
+    yield from not_tried_lines(report.not_tried, report.run.started_ns)
+    told = tuple(f"{root.name}/" for root in report.unreadable)  # by one error each, above
+    problems = [(key, said) for key, said in report.problems if not key.startswith(told)]
+    for key, said in problems[:_MAX_TOLD]:
         yield f"  not read: {name(key)} ({one_line(said, 200)}); what was indexed below it stays"
-    if len(report.problems) > _MAX_TOLD:
-        yield f"  and {count(len(report.problems) - _MAX_TOLD, 'more directory', 'more directories')} not read"
+    if len(problems) > _MAX_TOLD:
+        yield f"  and {count(len(problems) - _MAX_TOLD, 'more directory', 'more directories')} not read"
     for held in report.removals.held:
         yield from _held_lines(held)
     for note in report.notes[:_MAX_TOLD]:
@@ -147,7 +161,21 @@ def report_json(report: "IndexReport", located: Located, settings: Settings) -> 
             {"reason": failure.reason, "count": failure.count, "first": failure.key, "detail": failure.detail}
             for failure in report.failures
         ],
+        "not_tried": not_tried_json(report.not_tried),
         "problems": [{"path": key, "detail": said} for key, said in report.problems],
+        "unreadable_roots": [
+            {
+                "root": root.name,
+                "path": root.path,
+                "refused": root.place,
+                "user": f"{root.uid}:{root.gid}",
+                "owner": f"{root.owner_uid}:{root.owner_gid}",
+                "mode": f"{root.mode:04o}",
+                "message": unreadable_message(root),
+                "hint": unreadable_hint(root),
+            }
+            for root in report.unreadable
+        ],
         "removals_held": [
             {
                 "root": held.root,

@@ -1,6 +1,7 @@
 """`rm`, `reset`, `rebuild`, `compact`, `verify` and `doctor` in words and as JSON."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from app.maintenance import (
     CompactReport,
@@ -17,9 +18,12 @@ from app.present_safe import name, one_line
 from domain.checks import CheckResult, CheckState, has_failed, was_left_out
 from domain.status import Tier
 
-_SIGNS = {CheckState.PASS: "ok      ", CheckState.FAIL: "FAILED  ", CheckState.NOT_RUN: "not run "}
+CHECK_SIGNS = {CheckState.PASS: "ok      ", CheckState.FAIL: "FAILED  ", CheckState.NOT_RUN: "not run "}
 _WARNING_SIGN = "warning "  # failed, but not fatal
 _MAX_DETAIL = 300
+
+ChecksStatus = Literal["pass", "warning", "not_run", "fail"]
+"""`warning`: some have failed, and none that is fatal; `not_run`: none has failed, and not all were run."""
 
 
 def remove_text(report: RemoveReport, tier: Tier) -> str:
@@ -76,6 +80,7 @@ def _root_lines(root: RemovedRoot) -> Iterator[str]:
 def remove_json(report: RemoveReport, tier: Tier) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": _removal_status(report),
         "home": str(report.home),
         "exit_status": report.exit_status,
         "documents_removed": report.documents,
@@ -92,6 +97,13 @@ def remove_json(report: RemoveReport, tier: Tier) -> Json:
         "root": _removed_root_json(report.root) if report.root is not None else None,
         "purge": _purge_json(report.purge) if report.purge is not None else None,
     }
+
+
+def _removal_status(report: RemoveReport) -> str:
+    """`leftover`: text is left in the files (a purge); `not_found`: of some names nothing is indexed."""
+    if report.purge is not None and not report.purge.is_clean:
+        return "leftover"
+    return "not_found" if report.exit_status else "done"
 
 
 def _purge_json(purge: PurgeReport) -> Json:
@@ -138,6 +150,7 @@ def reset_text(report: ResetReport, tier: Tier) -> str:
 def reset_json(report: ResetReport, tier: Tier) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": "done",
         "home": str(report.home),
         "documents_dropped": report.documents,
         "chunks_dropped": report.chunks,
@@ -166,6 +179,7 @@ def _rebuilt_vectors(report: RebuildReport) -> str:
 def rebuild_json(report: RebuildReport, tier: Tier) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": "done",
         "home": str(report.home),
         "chunks": report.chunks,
         "substring_chunks": report.substring_chunks,
@@ -195,6 +209,7 @@ def compact_text(report: CompactReport, tier: Tier) -> str:
 def compact_json(report: CompactReport, tier: Tier) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": "done",
         "home": str(report.home),
         "bytes_before": report.before.bytes,
         "bytes_after": report.after.bytes,
@@ -210,12 +225,15 @@ def compact_json(report: CompactReport, tier: Tier) -> Json:
 
 def verify_text(report: VerifyReport, tier: Tier) -> str:
     lines = [tier_line(tier), *_check_lines(report.results)]
-    if has_failed(report.results):
-        verdict = "the index is not whole"
-    elif was_left_out(report.results):
-        verdict = "nothing wrong was seen, but not everything could be looked at"
-    else:
-        verdict = "the index is whole" if report.is_deep else "nothing wrong was seen; --deep reads every text too"
+    match checks_status(report.results):
+        case "fail":
+            verdict = "the index is not whole"
+        case "warning":
+            verdict = "the index is whole, and yet not what it should be"
+        case "not_run":
+            verdict = "nothing wrong was seen, but not everything could be looked at"
+        case _:
+            verdict = "the index is whole" if report.is_deep else "nothing wrong was seen; --deep reads every text too"
     lines += [f"index: {name(str(report.home))}", f"{verdict} (took {duration(report.elapsed_s)})"]
     return "\n".join(lines) + "\n"
 
@@ -223,6 +241,7 @@ def verify_text(report: VerifyReport, tier: Tier) -> str:
 def verify_json(report: VerifyReport, tier: Tier) -> Json:
     return {
         "tier": tier_line(tier),
+        "status": checks_status(report.results),
         "home": str(report.home),
         "exit_status": report.exit_status,
         "is_deep": report.is_deep,
@@ -235,11 +254,36 @@ def verify_json(report: VerifyReport, tier: Tier) -> Json:
 def doctor_text(results: Sequence[CheckResult], tier: Tier) -> str:
     lines = [tier_line(tier), *_check_lines(results)]
     failures = sum(result.state is CheckState.FAIL for result in results)
+    left_out = sum(result.state is CheckState.NOT_RUN for result in results)
+    match checks_status(results):
+        case "fail":
+            verdict = f"{count(failures, 'problem')} found"
+        case "warning":
+            verdict = f"nothing serious; {count(failures, 'warning')}"
+        case "not_run":
+            verdict = "nothing wrong was seen"
+        case _:
+            verdict = "all is well, as far as this looks: `knowledge verify` checks what the index holds"
+    not_run = f"; {count(left_out, 'check was', 'checks were')} not run" if left_out else ""
+    return "\n".join([*lines, f"{verdict}{not_run}"]) + "\n"
+
+
+def doctor_json(results: Sequence[CheckResult], tier: Tier, exit_status: int) -> Json:
+    return {
+        "tier": tier_line(tier),
+        "status": checks_status(results),
+        "exit_status": exit_status,
+        "checks": checks_json(results),
+    }
+
+
+def checks_status(results: Sequence[CheckResult]) -> ChecksStatus:
+    """All of the checks in one word. What was not run never reads as passed."""
     if has_failed(results, fatal_only=True):
-        verdict = f"{count(failures, 'problem')} found"
-    else:
-        verdict = f"nothing serious; {count(failures, 'warning')}" if failures else "all is well"
-    return "\n".join([*lines, verdict]) + "\n"
+        return "fail"
+    if has_failed(results):
+        return "warning"
+    return "not_run" if was_left_out(results) else "pass"
 
 
 def checks_json(results: Sequence[CheckResult]) -> list[Json]:
@@ -261,7 +305,7 @@ def _check_lines(results: Sequence[CheckResult]) -> Iterator[str]:
     width = max((len(_label(result)) for result in results), default=0)
     for result in results:
         is_warning = result.state is CheckState.FAIL and not result.is_fatal
-        sign = _WARNING_SIGN if is_warning else _SIGNS[result.state]
+        sign = _WARNING_SIGN if is_warning else CHECK_SIGNS[result.state]
         yield f"{sign} {_label(result):<{width}}  {one_line(result.detail, _MAX_DETAIL)}".rstrip()
         if result.documents:
             yield f"{'':9}concerns {', '.join(map(name, result.documents))}"

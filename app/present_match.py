@@ -2,10 +2,20 @@
 
 from collections.abc import Iterator
 
-from app.present import Json, age_seconds, ago, count, drop_reason_words, search_status_words, utc
+from app.present import (
+    Json,
+    age_seconds,
+    ago,
+    count,
+    drop_reason_words,
+    no_documents_error,
+    standing_notes,
+    standing_words,
+    utc,
+)
 from app.present_safe import name, one_line
-from domain.errors import CorpusEmptyError, KnowledgeError, QueryEmptyError
-from domain.status import DropReason, MatchStatus, NoMatchCause, SearchStatus
+from domain.errors import KnowledgeError, QueryEmptyError
+from domain.status import DropReason, MatchStatus, NoMatchCause, Standing
 from retrieval.match_answer import MatchAnswer, MatchedDocument, MatchRequest, TermReading, TermReport
 
 MAX_TERM_CHARS = 80  # of a term that is told back
@@ -89,16 +99,10 @@ def match_not_built_json(error: KnowledgeError) -> Json:
 def match_error(answer: MatchAnswer) -> KnowledgeError | None:
     """The error that an answer is where an empty set would be misread (S0-56): no document in the index, nothing to
     look for in the query."""
-    if answer.should_hold_documents:
-        return CorpusEmptyError(
-            search_status_words(SearchStatus.INDEX_INCONSISTENT, has_results=False),
-            hint="the files themselves are as they were: nothing of them is lost",
-        )
+    if answer.status is MatchStatus.INDEX_INCONSISTENT:
+        return no_documents_error(Standing.INCONSISTENT)
     if answer.status is MatchStatus.CORPUS_EMPTY:
-        return CorpusEmptyError(
-            "the index holds no document: nothing was there to be indexed, or all of it was skipped",
-            hint="`knowledge status` says what the roots hold; `knowledge index` brings them up to date",
-        )
+        return no_documents_error(Standing.INCOMPLETE if answer.identity.complete_ns is None else Standing.EMPTY)
     if answer.status is MatchStatus.QUERY_EMPTY:
         dropped = _dropped(answer)
         return QueryEmptyError(
@@ -108,14 +112,26 @@ def match_error(answer: MatchAnswer) -> KnowledgeError | None:
     return None
 
 
+def index_notes(answer: MatchAnswer) -> list[str]:
+    """What is to be said of the index, as lines: beside a bare list or number they go to standard error."""
+    return [f"note: {note}" for note in _index_notes(answer)]
+
+
+def _index_notes(answer: MatchAnswer) -> Iterator[str]:
+    if answer.status is MatchStatus.INDEX_INCOMPLETE:
+        yield f"{standing_words(Standing.INCOMPLETE)}: the set is complete only for what is indexed so far"
+    if answer.status is MatchStatus.INDEX_OUTDATED:
+        yield from standing_notes(Standing.OUTDATED)
+        yield "the set is complete only for what the index holds"
+
+
 def _notes(answer: MatchAnswer, request: MatchRequest) -> Iterator[str]:
     """Every sentence that belongs to the answer; the last one is there on every call (S0-53)."""
     if (error := match_error(answer)) is not None:
         yield error.message
     if answer.no_match_cause is not None:
         yield from _no_match_words(answer, request)
-    if answer.identity.complete_ns is None:
-        yield "no run has seen all of the folders yet: the set is complete only for what is indexed so far"
+    yield from _index_notes(answer)
     if answer.status is not MatchStatus.QUERY_EMPTY and (dropped := _dropped(answer)):
         yield f"not looked for: {dropped}"
     for term in answer.terms:

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from app.mcp_cursor import Cursor, digest
-from app.present import Json, tier_line
-from app.present_documents import chunk_json, document_json
+from app.present import Json, standing_notes, tier_line
+from app.present_documents import chunk_json, document_json, shown_status
 from app.present_mcp import (
     LEAST_BUDGET_CHARS,
     SHOWN_SHA256_CHARS,
@@ -20,10 +20,10 @@ from app.present_safe import display, name, one_line
 from app.showing import Shown, ShownChunk, ShownDocument
 from domain.citations import Citation
 from domain.errors import KnowledgeError, UsageError
-from domain.status import Tier
+from domain.status import Standing, Tier
 from store.port import StoredChunk
 
-_OK, _CHANGED, _NOT_BUILT = "ok", "document_changed", "index_not_built"
+_CHANGED, _NOT_BUILT = "document_changed", "index_not_built"
 METADATA_SHARE = 4  # the metadata takes at most one part in so many of the room
 _DOCUMENT_KEYS = ("path", "root", "title", "metadata")  # from documents; what else is said of one is ours
 
@@ -38,8 +38,8 @@ class _Part(NamedTuple):
     next_offset: int | None = None
 
 
-def read_tool_answer(shown: Shown, tier: Tier, expected_sha256: str, page: Page) -> ToolAnswer:
-    """Raises UsageError where the document has changed since the cursor was given."""
+def read_tool_answer(shown: Shown, tier: Tier, standing: Standing, expected_sha256: str, page: Page) -> ToolAnswer:
+    """`standing` is that of the index. Raises UsageError where the document has changed since the cursor was given."""
     sha256 = shown.document.file_hash.hex()
     state = digest(sha256)
     if page.cursor is not None and page.cursor.state != state:
@@ -47,16 +47,20 @@ def read_tool_answer(shown: Shown, tier: Tier, expected_sha256: str, page: Page)
             "the document has changed since the cursor was given", hint="read it from the beginning, without the cursor"
         )
     is_same = sha256.startswith(expected_sha256.lower())
-    part = _chunk_part(shown, tier, page) if isinstance(shown, ShownChunk) else _document_part(shown, tier, page)
+    if isinstance(shown, ShownChunk):
+        part = _chunk_part(shown, tier, standing, page)
+    else:
+        part = _document_part(shown, tier, standing, page)
     body = part.value
     about_document = {key: body.pop(key) for key in list(body) if key not in (*_DOCUMENT_KEYS, *_TEXT_KEYS)}
-    notes = [] if is_same else [f"the document has changed: the index holds it with SHA-256 {sha256}"]
+    notes = standing_notes(standing) if standing is Standing.OUTDATED else []
+    notes += [] if is_same else [f"the document has changed: the index holds it with SHA-256 {sha256}"]
     notes += [part.note] if part.note else []
     head = {
         "tier": tier_line(tier),
-        "status": _OK if is_same else _CHANGED,
+        "status": shown_status(standing) if is_same else _CHANGED,
         "note": "; ".join(notes) or None,
-        **{key: value for key, value in about_document.items() if key != "tier"},
+        **{key: value for key, value in about_document.items() if key not in ("tier", "status")},
         "truncated": part.is_truncated,
         "next_cursor": Cursor(page.about, part.next_offset, state).format() if part.next_offset is not None else None,
     }
@@ -85,7 +89,7 @@ def _lines(head: Json) -> list[str]:
     return lines
 
 
-def _chunk_part(shown: ShownChunk, tier: Tier, page: Page) -> _Part:
+def _chunk_part(shown: ShownChunk, tier: Tier, standing: Standing, page: Page) -> _Part:
     """The cited chunk, and of its neighbours the nearest that fit."""
     if page.cursor is not None:
         raise UsageError("a cursor goes with a path", hint="for what follows a chunk, cite the next one")
@@ -100,7 +104,7 @@ def _chunk_part(shown: ShownChunk, tier: Tier, page: Page) -> _Part:
         if used > page.budget_chars:
             break
         kept[chunk.ordinal] = chunk.body
-    value, notes = _safe_document(chunk_json(shown, tier), page)
+    value, notes = _safe_document(chunk_json(shown, tier, standing), page)
     value["citation"] = name(value["citation"])
     chunks = [chunk for chunk in shown.chunks if chunk.ordinal in kept]
     value["chunks"] = [_chunk_row(chunk, kept[chunk.ordinal]) for chunk in chunks]
@@ -112,7 +116,7 @@ def _chunk_part(shown: ShownChunk, tier: Tier, page: Page) -> _Part:
     return _Part(value, text, bool(left) or is_cut, "; ".join(notes))
 
 
-def _document_part(shown: ShownDocument, tier: Tier, page: Page) -> _Part:
+def _document_part(shown: ShownDocument, tier: Tier, standing: Standing, page: Page) -> _Part:
     offset = page.cursor.offset if page.cursor is not None else 0
     if offset > len(shown.text):
         raise UsageError("the cursor is none that an answer gave", hint="leave it out to begin anew")
@@ -121,7 +125,7 @@ def _document_part(shown: ShownDocument, tier: Tier, page: Page) -> _Part:
     end = offset + len(content)
     first = shown.first_line + _line_ends(shown.text[:offset])
     last = first + _line_ends(content) - content.endswith(("\n", "\r"))
-    value, note = _safe_document(document_json(shown, tier), page)
+    value, note = _safe_document(document_json(shown, tier, standing), page)
     value |= {"first_line": first, "last_line": last, "content": display(content)}
     value["is_part"] = shown.is_part or len(content) < len(shown.text)
     is_cut = end < len(shown.text)

@@ -14,16 +14,26 @@ _REASONS = {
     Reason.VANISHED: "vanished while it was read",
     Reason.TOO_SLOW: "took too long to read as Markdown",
     Reason.WORKER_DIED: "ended the process that worked on it",
+    Reason.OVER_LIMIT: "takes more time or memory than one file may",
     Reason.STORE_REFUSED: "refused by the index",
     Reason.EMBEDDING_REFUSED: "the embeddings server refused a part of it, however small",
     Reason.UNEXPECTED: "an unexpected error",
     Reason.DIRECTORY_UNREADABLE: "a directory that cannot be read",
     Reason.GONE: "gone",
+    Reason.IGNORED: "failed before and ignored",
 }
 _HELD = {
     "removals_held": "unusually many at once",
     "source_empty": "the folder shows no file at all; is it mounted?",
     "source_unreadable": "a part of the folder could not be read",
+}
+_ENDINGS = {
+    "done": "ended well",
+    "partial": "ended with files left out",
+    "failed": "failed",
+    "interrupted": "was interrupted",
+    "cancelled": "was cancelled",
+    "needs_approval": "ended, and waits for an approval",
 }
 OUTCOME_ORDER = tuple(outcome.value for outcome in Outcome)
 
@@ -38,6 +48,11 @@ def reason_words(code: str) -> str:
 
 def held_words(cause: str) -> str:
     return _HELD.get(cause, cause.replace("_", " "))
+
+
+def ending_words(state: str) -> str:
+    """How a run has ended."""
+    return _ENDINGS.get(state, state.replace("_", " "))
 
 
 def counts_words(counts: dict[str, int]) -> str:

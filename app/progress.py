@@ -6,8 +6,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from scheduler.plan import PlanTally
+from store.run_port import RunState
 
-Stage = Literal["walking", "indexing", "removing", "done"]
+Stage = Literal["walking", "indexing", "embedding", "removing", "done"]
+_STATES: dict[str, RunState] = {
+    "walking": "walking",
+    "indexing": "checking",
+    "embedding": "embedding",
+    "removing": "writing",
+    "done": "writing",
+}
 
 
 @dataclass(slots=True)
@@ -24,6 +32,7 @@ class RunProgress:
     reused: int = 0  # texts that had a vector
     from_parts: int = 0  # of those embedded: too long for the model
     hold_up: str = ""  # why nothing moves now, in a few words
+    is_paused: bool = False
     is_plan_complete: bool = False
     began_s: float = field(default_factory=time.monotonic)
 
@@ -49,3 +58,24 @@ class RunProgress:
         if not self.is_plan_complete or not self.checked:
             return None
         return max(0, self.to_check - self.checked) / max(self.files_per_second, 0.001)
+
+    @property
+    def run_state(self) -> RunState:
+        """What the run is at, for those who look at it from outside."""
+        if self.is_paused:
+            return "paused"
+        return "waiting" if self.hold_up else _STATES[self.stage]
+
+    def counters(self) -> dict[str, int]:
+        """What is remembered of a run while it goes on."""
+        return {
+            "found": self.found,
+            "to_check": self.to_check,
+            "checked": self.checked,
+            "written": self.written,
+            "chunks": self.chunks,
+            "text_bytes": self.text_bytes,
+            "embedded": self.embedded,
+            "reused": self.reused,
+            "is_plan_complete": int(self.is_plan_complete),
+        }

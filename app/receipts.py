@@ -9,8 +9,8 @@ from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import files
 from store.pending_restore import settle_restore
+from store.run_port import RunRecord
 from store.state import SqliteStateStore
-from store.state_port import RunRecord
 
 
 def require_built(settings: Settings) -> None:

@@ -10,7 +10,9 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from app.receipts import record_receipt, require_built, run_record
 from app.removal_targets import RemovalTarget, targets_of
@@ -21,8 +23,8 @@ from domain.keys import prefix_of
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store import rebuilding
+from store.run_port import RunRecord
 from store.sqlite import SqliteStore
-from store.state_port import RunRecord
 from store.traces import Trace
 from store.write_port import RemoveWrite, WriteGroup
 
@@ -72,6 +74,14 @@ class PurgeReport:
     @property
     def is_clean(self) -> bool:
         return self.is_log_truncated and not self.traces
+
+
+class _Removing(NamedTuple):
+    """A removal under way: its run, its counts so far, numbers for what is recorded of it."""
+
+    run: RunRecord
+    counts: dict[str, int]
+    change_numbers: Iterator[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +134,33 @@ def command_for(command_id: str, targets: Sequence[RemovalTarget], root: str | N
 
 
 def remove(
-    base: WritableBase, settings: Settings, command: RemoveCommand, targets: Sequence[RemovalTarget] = ()
+    base: WritableBase,
+    settings: Settings,
+    command: RemoveCommand,
+    targets: Sequence[RemovalTarget] = (),
+    *,
+    is_beside_run: bool = False,
 ) -> RemoveReport:
-    """Carry out a RemoveCommand over a base that is held for writing; `targets` says what its prefixes came from."""
+    """Carry out a RemoveCommand over a base that is held for writing; `targets` says what its prefixes came from.
+
+    `is_beside_run`: the run that is open belongs to somebody else and goes on, as in a service.
+    """
     targets = targets or [RemovalTarget(prefix, prefix, False) for prefix in command.prefixes]
     if base.state.receipt(command.id) is not None:
         return RemoveReport(base.layout.home, is_repeated=True)
     if command.root:
         _require_root(base, command.root)
     names = {prefix.partition("/")[0] for prefix in command.prefixes} | {command.root} - {""}
-    with _recorded_run(base, command.kind, tuple(sorted(names))) as run:
+    with _recorded_run(base, command.kind, tuple(sorted(names)), is_beside_run=is_beside_run) as it:
+        run = it.run
         removed = tuple(
-            RemovedTarget(
-                target.argument, target.prefix, _remove_below(base, run, target.prefix), target.is_still_there
-            )
+            RemovedTarget(target.argument, target.prefix, _remove_below(base, it, target.prefix), target.is_still_there)
             for target in targets
         )
         for target in removed:
             if target.documents:
                 _forget_failures(base, target.prefix)
-        whole = _remove_root(base, settings, run, command.root) if command.root else None
+        whole = _remove_root(base, settings, it, command.root) if command.root else None
         base.writer.close_generation(run.generation)
     report = RemoveReport(base.layout.home, removed, whole)
     record_receipt(base.state, command, {"documents": report.documents, "root": command.root})
@@ -162,7 +179,7 @@ def _require_root(base: WritableBase, name: str) -> None:
     raise NotFoundError(f"there is no root {name}", hint=f"the roots are: {known}")
 
 
-def _remove_below(base: WritableBase, run: RunRecord, prefix: str) -> int:
+def _remove_below(base: WritableBase, it: _Removing, prefix: str) -> int:
     """Remove the documents below a prefix, group by group; what is skipped there stays known as skipped."""
     if not prefix:
         return 0
@@ -170,17 +187,19 @@ def _remove_below(base: WritableBase, run: RunRecord, prefix: str) -> int:
     with _reader(base.layout) as store:
         for keys in _grouped(stored.key for stored in store.reader().stored_files(prefix) if not stored.reason):
             now_ns = time.time_ns()
-            group = WriteGroup(removes=[RemoveWrite(key, now_ns, run.generation) for key in keys])
-            results = base.writer.apply(group).results
-            removed += sum(result.verdict == "applied" for result in results)
+            group = WriteGroup(removes=[RemoveWrite(key, now_ns, it.run.generation) for key in keys])
+            gone = [result.key for result in base.writer.apply(group).results if result.verdict == "applied"]
+            base.state.add_changes(it.run.id, next(it.change_numbers), {"removed": gone})
+            removed += len(gone)
+    it.counts["removed"] = it.counts.get("removed", 0) + removed
     return removed
 
 
-def _remove_root(base: WritableBase, settings: Settings, run: RunRecord, name: str) -> RemovedRoot:
+def _remove_root(base: WritableBase, settings: Settings, it: _Removing, name: str) -> RemovedRoot:
     """Documents first, the root last: cut short, the same command does the rest."""
     prefix = prefix_of(name)
     path = next((root.path for root in base.state.roots() if root.name == name), "")
-    documents = _remove_below(base, run, prefix)
+    documents = _remove_below(base, it, prefix)
     skipped = rebuilding.forget_skipped(base.writer.connection, base.layout.database, prefix)
     failures = _forget_failures(base, prefix)
     base.state.remove_root(name)
@@ -216,17 +235,19 @@ def _reader(layout: BaseLayout) -> Iterator[SqliteStore]:
 
 
 @contextmanager
-def _recorded_run(base: WritableBase, kind: str, roots: tuple[str, ...]) -> Iterator[RunRecord]:
+def _recorded_run(base: WritableBase, kind: str, roots: tuple[str, ...], *, is_beside_run: bool) -> Iterator[_Removing]:
     """A run of its own in the history, which issues the generation that the removals are fenced with (R25)."""
-    run = base.state.begin_run(run_record(kind, roots), floor_generation=base.writer.highest_generation())
+    begin = base.state.begin_beside if is_beside_run else base.state.begin_run
+    run = begin(run_record(kind, roots), floor_generation=base.writer.highest_generation())
+    it = _Removing(run, {}, count(1))
     try:
-        yield run
+        yield it
     except KeyboardInterrupt:
-        base.state.end_run(run.id, "interrupted", {}, "interrupted")
+        base.state.end_run(run.id, "interrupted", it.counts, "interrupted")
         raise InterruptedRunError(
             "interrupted; what was removed is removed", hint="run the same command to do the rest"
         ) from None
     except KnowledgeError as error:
-        base.state.end_run(run.id, "failed", {}, error.code)
+        base.state.end_run(run.id, "failed", it.counts, error.code)
         raise
-    base.state.end_run(run.id, "done", {}, "")
+    base.state.end_run(run.id, "done", {name: number for name, number in it.counts.items() if number}, "")

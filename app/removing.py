@@ -1,24 +1,33 @@
-"""What a run removes at its end: after the adds, under the guard, each file looked at once more (R34)."""
+"""What a run removes at its end: after the adds, under the guard, each file looked at once more (R34).
+
+The candidates that are left on record afterwards are those that were held: the list that `runs approve` lets go.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count as numbers_from
 from pathlib import Path
+from typing import NamedTuple
 
 from app.assignment import VectorPlan
 from app.planning import RootRun, walk_rules
-from app.wiring import WritableBase
+from app.wiring import RunBase
 from domain.files import FileCheck, FileStat, Outcome, Page, Reason
 from domain.keys import path_below_root
 from domain.settings import Settings
 from scheduler.removals import judge_removals
-from scheduler.walk import WalkReport, walk_files
+from scheduler.walk import WalkReport, walk, walk_files
+from store.failure_port import FailureRecord
 from store.port import Visibility
+from store.run_port import Change, RunRecord
 from store.sqlite import SqliteSnapshot
-from store.state_port import FailureRecord, RemovalCandidate, RunRecord
+from store.state_port import RemovalCandidate
 from store.write_port import RemoveWrite, SkipWrite, WriteGroup
 
 REMOVALS_PER_GROUP = 200
+FIRST_CHANGE_NUMBER = 2_000_000_000_000_000  # above the numbers of pages, whichever process has given them
+CHANGES_OF_REMOVALS: tuple[Change, ...] = ("removed", "moved")
 _NO_STAT = FileStat(0, 0, 0, 0, 0)
 
 
@@ -62,7 +71,7 @@ class RemovalReport:
 
 
 def settle_removals(
-    base: WritableBase,
+    base: RunBase,
     snapshot: SqliteSnapshot,
     settings: Settings,
     run: RunRecord,
@@ -73,8 +82,9 @@ def settle_removals(
 ) -> RemovalReport:
     """Judge and apply the removals of a run, root by root; candidates are read in pages, never all at once."""
     total = RemovalReport()
+    listed = _Listed(run, run.id, _change_numbers(base, run.id))
     for root in {root.scope.prefix: root for root in roots}.values():  # once, in how many parts it was named
-        settlement = _Settlement(base, snapshot, settings, run, root, vectors)
+        settlement = _Settlement(base, snapshot, settings, listed, root, vectors)
         verdict = judge_removals(
             candidates=base.state.candidate_count(run.id, root.scope.prefix),
             moved=settlement.count_moved(),
@@ -89,7 +99,47 @@ def settle_removals(
             total = replace(total, held=(*total.held, held))
         if verdict.apply != "nothing":
             total = _sum(total, settlement.apply(only_moved=verdict.apply == "moved"))
+        else:  # nobody may approve what could not be looked at
+            base.state.drop_candidates_below(run.id, root.scope.prefix)
     return total
+
+
+def settle_approved(
+    base: RunBase, snapshot: SqliteSnapshot, settings: Settings, run: RunRecord, roots: Sequence[RootRun], held_by: int
+) -> RemovalReport:
+    """Remove what the run `held_by` has held and somebody has approved, in the roots of this run; each file is looked
+    at again, and one that is back stays. Nothing goes from a root that shows no file, or cannot be read."""
+    total = RemovalReport()
+    listed = _Listed(run, held_by, _change_numbers(base, run.id))
+    for root in {root.scope.prefix: root for root in roots}.values():
+        candidates = base.state.candidate_count(held_by, root.scope.prefix)
+        if candidates:
+            settlement = _Settlement(base, snapshot, settings, listed, root, None)
+            cause = settlement.unfit_cause()
+            record = root.scope.record
+            if cause:
+                held = HeldRemovals(record.name, record.path, candidates, root.documents_before, cause)
+                total = replace(total, held=(*total.held, held))
+            else:
+                total = _sum(total, settlement.apply_approved())
+    return total
+
+
+def _change_numbers(base: RunBase, run_id: int) -> Iterator[int]:
+    """Numbers for what is removed, above those of every page; none that a process before has given."""
+    number = FIRST_CHANGE_NUMBER - 1
+    for change in CHANGES_OF_REMOVALS:
+        while pages := base.state.changes(run_id, change, after_page=number, limit=100):
+            number = pages[-1][0]
+    return numbers_from(number + 1)
+
+
+class _Listed(NamedTuple):
+    """The run that removes, and the one on whose list it is."""
+
+    run: RunRecord
+    held_by: int
+    change_numbers: Iterator[int]
 
 
 class _Settlement:
@@ -97,20 +147,40 @@ class _Settlement:
 
     def __init__(
         self,
-        base: WritableBase,
+        base: RunBase,
         snapshot: SqliteSnapshot,
         settings: Settings,
-        run: RunRecord,
+        listed: _Listed,
         root: RootRun,
         vectors: VectorPlan | None,
     ) -> None:
         self._base = base
         self._snapshot = snapshot
         self._settings = settings
-        self._run = run
+        self._run = listed.run
         self._root = root
         self._vectors = vectors
+        self._numbers = listed.change_numbers
+        self._list = listed.held_by
         self._path = Path(root.scope.record.path)
+
+    def unfit_cause(self) -> str:
+        """Why nothing may go from this root now, as judge_removals names it; "" where it shows files."""
+        look = WalkReport()
+        is_empty = next(walk(walk_rules(self._settings, self._root.scope), look), None) is None
+        return "source_unreadable" if look.problems else "source_empty" if is_empty else ""
+
+    def apply_approved(self) -> RemovalReport:
+        done = RemovalReport()
+        for page, _ in self._pages():
+            wanted = [
+                candidate for candidate in self._root.heeding(iter(page)) if candidate.reason is not Reason.FORGOTTEN
+            ]
+            back = self._back_again([candidate.key for candidate in wanted])
+            going = [candidate for candidate in wanted if candidate.key not in back]
+            removed, skipped, _gone = self._remove(going, set())
+            done = _sum(done, RemovalReport(removed, skipped))
+        return done
 
     def count_moved(self) -> int:
         return sum(len(moved) for _, moved in self._pages())
@@ -120,15 +190,16 @@ class _Settlement:
         for page, moved in self._pages():
             wanted = [
                 candidate
-                for candidate in page
+                for candidate in self._root.heeding(iter(page))
                 if not only_moved or candidate.key in moved or candidate.reason is Reason.FORGOTTEN
             ]
             back = self._back_again([c.key for c in wanted if c.reason is Reason.GONE])
             going = [candidate for candidate in wanted if candidate.key not in back]
-            removed, skipped, gone = self._remove(going)
+            removed, skipped, gone = self._remove(going, moved)
             done = _sum(done, RemovalReport(removed, skipped, len(gone & moved)))
             if back:
                 done = _sum(done, self._check_again(sorted(back)))
+            self._base.state.drop_candidates(self._run.id, [candidate.key for candidate in wanted])
         return done
 
     def _pages(self) -> Iterator[tuple[Sequence[RemovalCandidate], set[str]]]:
@@ -136,7 +207,7 @@ class _Settlement:
         after, used = "", set[int]()
         while True:
             page = self._base.state.candidates(
-                self._run.id, self._root.scope.prefix, after=after, limit=REMOVALS_PER_GROUP
+                self._list, self._root.scope.prefix, after=after, limit=REMOVALS_PER_GROUP
             )
             if not page:
                 return
@@ -144,8 +215,9 @@ class _Settlement:
             keys = [candidate.key for candidate in page if candidate.reason is Reason.GONE]
             yield page, self._snapshot.moved_keys(keys, self._run.generation, used)
 
-    def _remove(self, going: Sequence[RemovalCandidate]) -> tuple[int, int, set[str]]:
-        """Remove documents in one group; how many went, how many left a reason behind, and their keys."""
+    def _remove(self, going: Sequence[RemovalCandidate], moved: set[str]) -> tuple[int, int, set[str]]:
+        """Remove documents in one group; how many went, how many left a reason behind, and their keys. `moved` are
+        keys of which the content is at another path now."""
         if not going:
             return 0, 0, set()
         now_ns = time.time_ns()
@@ -156,7 +228,12 @@ class _Settlement:
             if answer.verdict == "applied"
         ]
         removed = [answer for answer in answers if answer.outcome is Outcome.REMOVED]
-        return len(removed), len(answers) - len(removed), {answer.key for answer in answers}
+        keys = [answer.key for answer in answers]
+        if keys:
+            gone_for_good = [key for key in keys if key not in moved]
+            changes: dict[Change, list[str]] = {"removed": gone_for_good, "moved": sorted(moved.intersection(keys))}
+            self._base.state.add_changes(self._run.id, next(self._numbers), changes)
+        return len(removed), len(answers) - len(removed), set(keys)
 
     def _back_again(self, keys: Sequence[str]) -> frozenset[str]:
         """Those that the walk did not meet and would meet now; all of them where that cannot be seen."""

@@ -38,7 +38,7 @@ def index_state(base: ReadableBase) -> IndexState:
     return IndexState(
         home=str(base.layout.home),
         documents=documents,
-        failed=len(base.state.failures()),
+        failed=sum(one.files for one in base.state.failure_counts() if one.standing != "ignored"),
         run_in_progress=_run_in_progress(base),
     )
 

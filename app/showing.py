@@ -2,15 +2,17 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.places import absolute
+from app.present import no_documents_error, standing_notes
 from app.present_safe import typed
 from domain.citations import MARK, Citation
-from domain.errors import NotFoundError, UsageError
+from domain.errors import KnowledgeError, NotFoundError, UsageError
 from domain.settings import RootSettings
+from domain.status import Standing
 from store.port import Snapshot, StoredChunk, StoredDocument, Visibility
 from store.state_port import RootRecord
 
@@ -64,14 +66,22 @@ class KnownPlaces:
     user_home: str
 
 
-def show(snapshot: Snapshot, request: ShowRequest, places: KnownPlaces) -> Shown:
-    """Raises CitationMalformedError, NotFoundError, UsageError (lines that are no range)."""
+def show(
+    snapshot: Snapshot,
+    request: ShowRequest,
+    places: KnownPlaces,
+    standing: Callable[[], Standing] = lambda: Standing.COMPLETE,
+) -> Shown:
+    """`standing` is asked where there is no such document: what it means depends on what the index as a whole is.
+
+    Raises CitationMalformedError, NotFoundError, CorpusEmptyError, UsageError (lines that are no range).
+    """
     for key in keys_of(request.target, places):
         document = snapshot.document(key, visibility=_EVERYTHING)
         if document is not None:
             return _whole(snapshot, document, request)
     if MARK not in request.target:
-        raise _no_document(request.target)
+        raise _no_document(request.target, standing())
     citation = Citation.parse(request.target)
     if request.lines:
         raise UsageError("--lines goes with a document, not with a citation", hint="leave out the #number")
@@ -79,7 +89,7 @@ def show(snapshot: Snapshot, request: ShowRequest, places: KnownPlaces) -> Shown
         document = snapshot.document(key, visibility=_EVERYTHING)
         if document is not None:
             return _chunk(snapshot, document, citation.ordinal, request)
-    raise _no_document(citation.key)
+    raise _no_document(citation.key, standing())
 
 
 def keys_of(target: str, places: KnownPlaces) -> tuple[str, ...]:
@@ -152,6 +162,9 @@ def _opening(snapshot: Snapshot, document: StoredDocument) -> str:
     return chunks[0].lead if chunks else ""
 
 
-def _no_document(target: str) -> NotFoundError:
+def _no_document(target: str, standing: Standing) -> KnowledgeError:
+    if standing in (Standing.EMPTY, Standing.INCONSISTENT):
+        return no_documents_error(standing)
     shown = target if len(target) <= 200 else f"{target[:200]}..."
-    return NotFoundError(f"the index holds no document {shown!r}", hint="`knowledge sources --all` lists what it holds")
+    hint = "; ".join(["`knowledge sources --all` lists what it holds", *standing_notes(standing)])
+    return NotFoundError(f"the index holds no document {shown!r}", hint=hint)

@@ -5,18 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from app.consistency import standing_among
 from app.wiring import ReadableBase
 from domain.layout import sidecars
 from domain.settings import Settings
+from domain.status import Standing
+from store.failure_port import FailureRecord
 from store.files import lstat_or_none
 from store.lock import holder_of, is_held
 from store.port import StoreCounts, StoreIdentity, Visibility
-from store.state_port import FailureRecord, RootRecord, RunRecord
+from store.run_port import RunRecord
+from store.state_port import RootRecord
 from store.vector_port import NO_VECTORS, VectorCounts, VectorStatus
 
 _EVERYTHING = Visibility.everything()
 
-Completeness = Literal["empty", "incomplete", "complete"]
 RootKind = Literal["configured", "recorded", "left"]  # left: recorded, but no longer in the configuration
 
 
@@ -52,13 +55,13 @@ class BaseStatus:
 
     home: Path
     identity: StoreIdentity
-    completeness: Completeness
+    standing: Standing
     roots: tuple[RootStatus, ...]
     documents: int
     chunks: int
     skipped: int
     failures: tuple[FailureGroup, ...]
-    holder: str  # who writes now, in words; "" = nobody
+    holder: str  # who has the lock now, in words; "" = nobody
     running: RunRecord | None
     last_run: RunRecord | None
     database_bytes: int  # knowledge.db with its WAL
@@ -67,6 +70,13 @@ class BaseStatus:
     modified_ns: int
     vectors: VectorStatus = NO_VECTORS
     vector_counts: VectorCounts | None = None  # only where they were asked for
+    is_service_up: bool = False  # a scheduler has this base
+    queued: int = 0  # runs that wait for their turn
+
+    @property
+    def is_being_written(self) -> bool:
+        """A service's writer has the lock all the time, and writes while a run goes on."""
+        return self.running is not None or bool(self.holder and not self.is_service_up)
 
     @property
     def failed(self) -> int:
@@ -75,25 +85,27 @@ class BaseStatus:
 
 def base_status(base: ReadableBase, settings: Settings, *, count_vectors: bool = False) -> BaseStatus:
     """Reads only; cheap beside the number of documents. Counting vectors reads the index of each."""
-    runs = list(base.state.runs(limit=5))
-    failures = base.state.failures()
+    runs, records = list(base.state.runs()), base.state.roots()  # before the store, see app.consistency
+    failures = [failure for failure in base.state.failures() if failure.standing != "ignored"]
     with base.store.snapshot() as snapshot:
         identity = snapshot.identity()
         roots = tuple(
             _root_status(record, settings, snapshot.counts(f"{record.name}/", visibility=_EVERYTHING), failures)
-            for record in base.state.roots()
+            for record in records
         )
         totals = snapshot.counts(visibility=_EVERYTHING)
         vectors = snapshot.vector_status()
         vector_counts = snapshot.vector_counts() if count_vectors and vectors.active is not None else None
     holder = _holder(base)
-    running = next((run for run in runs if run.ended_ns is None), None) if holder else None
+    is_service_up = is_held(base.layout.scheduler_lock)
+    is_worked = bool(holder) or is_service_up
+    running = next((run for run in runs if run.is_open), None) if is_worked else None
     database, wal, _ = sidecars(base.layout.database)
     wal_bytes = _bytes(wal)
     return BaseStatus(
         home=base.layout.home,
         identity=identity,
-        completeness=_completeness(identity, totals.documents),
+        standing=standing_among(identity, totals.documents, runs, records),
         roots=roots,
         documents=totals.documents,
         chunks=totals.chunks,
@@ -101,20 +113,16 @@ def base_status(base: ReadableBase, settings: Settings, *, count_vectors: bool =
         failures=_groups(failures),
         holder=holder,
         running=running,
-        last_run=next((run for run in runs if run is not running), None),
+        last_run=next((run for run in runs if run is not running and run.state != "queued"), None),
         database_bytes=_bytes(database) + wal_bytes,
         wal_bytes=wal_bytes,
         state_bytes=sum(_bytes(path) for path in sidecars(base.layout.state)),
         modified_ns=max(_modified_ns(database), _modified_ns(wal) if wal_bytes else 0),  # a reader makes an empty WAL
         vectors=vectors,
         vector_counts=vector_counts,
+        is_service_up=is_service_up,
+        queued=sum(run.state == "queued" for run in runs),
     )
-
-
-def _completeness(identity: StoreIdentity, documents: int) -> Completeness:
-    if identity.complete_ns is None:
-        return "incomplete"
-    return "complete" if documents else "empty"
 
 
 def _root_status(

@@ -4,24 +4,29 @@ Everything that can refuse a run does so before anything is written (S0-13, S1-1
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from app.assignment import VectorPlan
+from app.event_loop import run_interruptibly
 from app.outcomes import Outcomes, VectorReport
-from app.wiring import WritableBase
+from app.wiring import RunBase
 from domain.errors import EmbeddingsChangedError
 from domain.files import Outcome
 from domain.settings import EmbeddingsSettings
 from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity
 from retrieval.query_vector import WantedVectors
+from store.run_port import RunRecord
 from store.sqlite import SqliteSnapshot
-from store.state_port import RunRecord
 from store.vector_port import VectorStatus
 from store.write_port import VectorWriter
 
 COLLECT_AFTER_REPLACED = 1000  # documents in one run
 COLLECT_EVERY_RUNS = 64
 KEPT_UNUSED = 10_000  # vectors kept for files that may come back, at least
+
+HEED_EVERY_S = 0.25
+Answer = TypeVar("Answer")
 
 Announce = Callable[[str, str], None]
 """Told the host and the model before the first text of a user is sent there."""
@@ -35,8 +40,9 @@ def prepare_vectors(
     reindex: bool,
     re_embed: bool,
     announce: Announce,
+    heed: Callable[[], None] = lambda: None,
 ) -> VectorPlan:
-    """What a run embeds for.
+    """What a run embeds for. `heed` is called while the server is waited for, and may raise.
 
     Raises EmbeddingsChangedError where the index holds other vectors, or none, and `--reindex` was not asked for;
     EmbeddingsUnavailableError where the server does not answer; ConfigurationError for a key that is not set.
@@ -54,12 +60,24 @@ def prepare_vectors(
             raise _refusal(status, wanted)
         return VectorPlan(wanted, active)
     announce(host_shown(wanted), wanted.model)
-    identity, canary = asyncio.run(_probe(wanted, key))
+    identity, canary = run_interruptibly(_heeding(_probe(wanted, key), heed))
     known = [one for one in (status.building, status.active) if one is not None and one.identity == identity]
     is_another = any(not _is_same(one, identity, canary) for one in known)  # under the same name
     pinned = writer.pin_identity(identity, canary, afresh=re_embed or is_another)
     beside = status.active if pinned.state == "building" else None
     return VectorPlan(wanted, pinned, beside, verified=True)
+
+
+async def _heeding(asking: Coroutine[Any, Any, Answer], heed: Callable[[], None]) -> Answer:
+    """The server's answer; given up where `heed` raises, however long the server would have been waited for."""
+    answer = asyncio.create_task(asking)
+    try:
+        while not (await asyncio.wait([answer], timeout=HEED_EVERY_S))[0]:
+            heed()
+    finally:
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)
+    return answer.result()
 
 
 async def _probe(wanted: EmbeddingsSettings, key: str | None) -> tuple[VectorIdentity, tuple[bytes, ...]]:
@@ -108,7 +126,7 @@ def _refusal(status: VectorStatus, wanted: EmbeddingsSettings) -> EmbeddingsChan
 
 
 def settle_vectors(
-    base: WritableBase, snapshot: SqliteSnapshot, plan: VectorPlan, run: RunRecord, outcomes: Outcomes
+    base: RunBase, snapshot: SqliteSnapshot, plan: VectorPlan, run: RunRecord, outcomes: Outcomes
 ) -> VectorReport:
     """At the end of a run: let a set that is complete answer, drop what nothing needs, and say how it stands.
 
@@ -133,7 +151,7 @@ def settle_vectors(
     )
 
 
-def _activate_complete(base: WritableBase, snapshot: SqliteSnapshot, identity: int, refused_keys: set[str]) -> bool:
+def _activate_complete(base: RunBase, snapshot: SqliteSnapshot, identity: int, refused_keys: set[str]) -> bool:
     """Let a built set answer where it lacks nothing but documents whose text was refused; says whether it does."""
     lacking = snapshot.keys_without_vectors(identity, after="", limit=len(refused_keys) + 1)
     if not all(document.key in refused_keys for document in lacking):

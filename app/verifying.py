@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.consistency_check import NAME, RECORD_LOST, RECORD_LOST_HINT, Recorded, check_consistent
+from app.wiring import WritableBase
 from domain.checks import CheckResult, failed, has_failed, not_run, was_left_out
-from domain.errors import IntegrityError, LockedError, NotBuiltError, StorageError
+from domain.errors import IntegrityError, KnowledgeError, LockedError, NotBuiltError, StorageError
 from domain.layout import BaseLayout
 from domain.settings import Settings
-from store import driver, files, format_gate, integrity
-from store.connection import open_reader, open_writer
+from store import driver, files, format_gate, integrity, lexical, queries
+from store.connection import open_reader, open_writer, translated
+from store.integrity import Watch
 from store.lock import WriteLock, holder_of
 from store.pending_restore import settle_restore
 from store.state import SqliteStateStore
@@ -30,7 +33,7 @@ class VerifyReport:
     @property
     def exit_status(self) -> int:
         """13 where something is wrong; else 10 without an index, 11 where a writer kept checks from running."""
-        if has_failed(self.results):
+        if has_failed(self.results, fatal_only=True):
             return IntegrityError.exit_status
         if not self.is_built:
             return NotBuiltError.exit_status
@@ -59,6 +62,17 @@ def verify(settings: Settings, deep: bool) -> VerifyReport:
     return VerifyReport(layout.home, deep, is_built, results, time.monotonic() - began_s)
 
 
+def verify_base(base: WritableBase, deep: bool, watch: Watch = lambda connection: None) -> VerifyReport:
+    """The same over a base that is held for writing, over its connection. `watch` is told of every other one that is
+    opened: through it, whoever has asked may end the checks."""
+    began_s = time.monotonic()
+    layout = base.layout
+    recorded = Recorded(base.state.base_id(), base.state.roots(), base.state.runs())
+    consistent = _check_consistent(base.writer.connection, layout.database, recorded)
+    results = integrity.check(base.writer.connection, layout.database, deep, watch=watch)
+    return VerifyReport(layout.home, deep, True, (*results, consistent), time.monotonic() - began_s)
+
+
 @contextmanager
 def _held_or_why_not(layout: BaseLayout) -> Iterator[str]:
     """The lock for as long as the checks take; or, in words, why it cannot be had."""
@@ -78,33 +92,47 @@ def _held_or_why_not(layout: BaseLayout) -> Iterator[str]:
 
 
 def _checked(layout: BaseLayout, deep: bool, why_not: str) -> tuple[CheckResult, ...]:
+    recorded = _recorded(layout)
     try:
-        connection = _opened(layout, read_only=bool(why_not))
+        connection = _opened(layout, recorded.base_id, read_only=bool(why_not))
     except IntegrityError as error:
         return (failed("file_structure", error.message, format_gate.RESET_HINT),)
     try:
-        return integrity.check(connection, layout.database, deep, not_exclusive_because=why_not)
+        consistent = _check_consistent(connection, layout.database, recorded)
+        return (*integrity.check(connection, layout.database, deep, not_exclusive_because=why_not), consistent)
     finally:
         connection.close()
 
 
-def _opened(layout: BaseLayout, *, read_only: bool) -> driver.Connection:
+def _recorded(layout: BaseLayout) -> Recorded:
+    """Raises what a state.db raises that cannot be read."""
+    if files.lstat_or_none(layout.state) is None:
+        return Recorded(None, (), ())
+    state = SqliteStateStore(layout.state, read_only=True)
+    try:
+        return Recorded(state.base_id(), state.roots(), state.runs())
+    finally:
+        state.close()
+
+
+def _check_consistent(connection: driver.Connection, path: Path, recorded: Recorded) -> CheckResult:
+    """Not by counts of the whole store: whether there is a document is enough."""
+    if recorded.base_id is None:
+        return failed(NAME, RECORD_LOST, RECORD_LOST_HINT)
+    try:
+        with translated(path):
+            documents = int(lexical.has_documents(connection))
+            return check_consistent(recorded, queries.identity(connection), documents)
+    except (KeyError, ValueError, KnowledgeError):  # told by a check of its own
+        return not_run(NAME, "what knowledge.db says of itself cannot be read")
+
+
+def _opened(layout: BaseLayout, base_id: str | None, *, read_only: bool) -> driver.Connection:
     path = layout.database
     connection = open_reader(path) if read_only else open_writer(path, synchronous="NORMAL")
     try:
-        format_gate.check_format(connection, path, base_id=_base_id(layout))  # the rest is a check of its own
+        format_gate.check_format(connection, path, base_id=base_id)  # the rest is a check of its own
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def _base_id(layout: BaseLayout) -> str | None:
-    """The id that state.db gives the base; None where there is no state.db to ask."""
-    if files.lstat_or_none(layout.state) is None:
-        return None
-    state = SqliteStateStore(layout.state, read_only=True)
-    try:
-        return state.base_id()
-    finally:
-        state.close()

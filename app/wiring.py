@@ -1,8 +1,9 @@
 """Builds what a command works with, and owns its lifetime: lock, state.db and knowledge.db of one base."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from domain.errors import KnowledgeError, LockedError, NotBuiltError
 from domain.layout import BaseLayout
@@ -10,11 +11,36 @@ from domain.settings import Settings
 from store import files
 from store.documents import SqliteStoreWriter
 from store.lock import WriteLock
-from store.pending_restore import finish_restore, is_restore_pending, settle_restore
+from store.pending_restore import await_restore, finish_restore, is_restore_pending, remove_staging, settle_restore
+from store.port import StoreCounts, StoreIdentity
 from store.sqlite import SqliteStore, open_store_writer
 from store.state import SqliteStateStore
+from store.write_port import StoreWriter, VectorWriter
 
 OPENING_TRIES = 5  # a restore exchanges the pair once; five in the time that it takes to open two files are none
+
+
+class RunWriter(StoreWriter, VectorWriter, Protocol):
+    """What a run asks of the writing end of the store, wherever that is."""
+
+    def identity(self) -> StoreIdentity: ...
+
+    def has_documents(self) -> bool: ...
+
+    def counts(self) -> StoreCounts: ...
+
+
+class RunBase(Protocol):
+    """What a run works with: a base whose lock is ours (WritableBase), or one that a service's writer holds."""
+
+    @property
+    def layout(self) -> BaseLayout: ...
+
+    @property
+    def state(self) -> SqliteStateStore: ...
+
+    @property
+    def writer(self) -> RunWriter: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +54,7 @@ class WritableBase:
 
 @dataclass(frozen=True, slots=True)
 class ReadableBase:
-    """A base open for reading. `state` is None where state.db cannot be read beside a readable knowledge.db."""
+    """A base open for reading."""
 
     layout: BaseLayout
     state: SqliteStateStore
@@ -57,11 +83,17 @@ def writable_base(settings: Settings, purpose: str) -> Iterator[WritableBase]:
 
 @contextmanager
 def opened_base(layout: BaseLayout, settings: Settings) -> Iterator[WritableBase]:
-    """state.db and knowledge.db for writing; the caller holds the lock."""
+    """state.db and knowledge.db for writing; the caller holds the lock.
+
+    Raises NotBuiltError where state.db is lost beside a knowledge.db: a new one would be of another base.
+    """
+    _refuse_lost_record(layout)
     state = SqliteStateStore(layout.state)
     try:
         writer = open_store_writer(layout, base_id=state.base_id(), substring_index=settings.substring_index)
         try:
+            if layout.database_folder is None:
+                remove_staging(layout.upgrade_staging)  # of an upgrade that something else has made needless
             yield WritableBase(layout, state, writer)
         finally:
             writer.close()
@@ -69,11 +101,23 @@ def opened_base(layout: BaseLayout, settings: Settings) -> Iterator[WritableBase
         state.close()
 
 
+def _refuse_lost_record(layout: BaseLayout) -> None:
+    database = files.lstat_or_none(layout.database)
+    if files.lstat_or_none(layout.state) is None and database is not None and database.st_size:
+        from app.consistency_check import RECORD_LOST, RECORD_LOST_HINT
+
+        raise NotBuiltError(f"the index at {layout.home} cannot be used: {RECORD_LOST}", hint=RECORD_LOST_HINT)
+
+
 @contextmanager
-def readable_base(settings: Settings) -> Iterator[ReadableBase]:
-    """state.db and knowledge.db for reading, of one pair. Raises NotBuiltError where there is no index."""
+def readable_base(settings: Settings, *, finishes_restores: bool = True) -> Iterator[ReadableBase]:
+    """state.db and knowledge.db for reading, of one pair. Raises NotBuiltError where there is no index.
+
+    A restore that was cut short is finished first; not so with `finishes_restores` False: then nothing is written, and
+    StorageError is raised.
+    """
     layout = BaseLayout(settings.home)
-    state, store = _opened_pair(layout)
+    state, store = _opened_pair(layout, settle_restore if finishes_restores else await_restore)
     try:
         yield ReadableBase(layout, state, store)
     finally:
@@ -83,10 +127,10 @@ def readable_base(settings: Settings) -> Iterator[ReadableBase]:
             state.close()
 
 
-def _opened_pair(layout: BaseLayout) -> tuple[SqliteStateStore, SqliteStore]:
+def _opened_pair(layout: BaseLayout, settle: Callable[[BaseLayout], object]) -> tuple[SqliteStateStore, SqliteStore]:
     """Both databases; opened again where a restore has exchanged one of them meanwhile."""
     for _ in range(OPENING_TRIES):
-        settle_restore(layout)
+        settle(layout)
         before = files.inodes(layout)
         try:
             state, store = _opened(layout)

@@ -25,7 +25,7 @@ from domain.errors import (
 if TYPE_CHECKING:
     from scheduler.dispatch import Dispatcher
 
-DEATHS_ALLOWED = 24  # in one run: enough to bisect a full window down to its files
+DEATHS_ALLOWED = 24  # without a page that is done in between
 KEPT_STDERR_BYTES = 4096
 MEND_HINT = "mend that, then run the command again"
 # how a worker process ends that cannot go on for a reason outside of it: another one would fare no better
@@ -62,6 +62,7 @@ class WorkerPool:
         self._dispatcher = dispatcher
         self._started = started
         self._deaths = 0
+        self._done_before = 0
 
     def tasks(self, count: int) -> list[Coroutine[Any, Any, None]]:
         """One task a process; each runs until cancelled."""
@@ -73,10 +74,12 @@ class WorkerPool:
             status, last_line = await self._run_one()
             if error := ending(status, last_line):
                 raise error
+            if self._done_before != self._dispatcher.done_count:
+                self._done_before, self._deaths = self._dispatcher.done_count, 0
             self._deaths += 1
             if self._deaths > DEATHS_ALLOWED:
                 raise KnowledgeError(
-                    f"{self._deaths} worker processes have died in this run{_said(last_line)}",
+                    f"{self._deaths} worker processes have died, one after the other{_said(last_line)}",
                     hint="see the system's log for the reason (memory, most often)",
                 )
             await self._dispatcher.worker_died()

@@ -25,7 +25,8 @@ from domain.errors import KnowledgeError, StorageError
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import CHECK_PAGE, PARK, WRITE_PAGE, deserialize_job, serialize_job
-from workers.context import CONTEXT_KEY, WorkerContext
+from workers.check_watch import CHECK_LIMIT_S
+from workers.context import CONTEXT_KEY, WorkerContext, WorkerHost
 from workers.jobs import check_page, park_payload
 from workers.writer.jobs import SpoolSink
 
@@ -35,7 +36,18 @@ if TYPE_CHECKING:
 POLL_DELAY_S = 0.02
 PAGES_AT_A_TIME = 4  # one is worked on, the others wait beside it: a poll is never on the way
 JOB_TIMEOUT_S = 300
+MOST_TRIES = 1_000_000  # arq counts each time that a job is begun: workers that are stopped in order burn none
 EMBEDDING_TIMEOUT_S = 7 * 24 * 3600  # a page may wait out its model's server; that it is alive, the process shows
+
+
+class JobHooks(NamedTuple):
+    """Called with arq's context around every job."""
+
+    began: "WorkerCoroutine | None" = None
+    ended: "WorkerCoroutine | None" = None
+
+
+NO_HOOKS = JobHooks()
 
 
 class Jobs(NamedTuple):
@@ -50,7 +62,7 @@ class Jobs(NamedTuple):
     poll_delay_s: float
 
 
-def build_worker(pool: ArqRedis, context: object, jobs: Jobs) -> Worker:
+def build_worker(pool: ArqRedis, context: object, jobs: Jobs, hooks: JobHooks = NO_HOOKS) -> Worker:
     """An arq worker of one kind. Every option is a keyword here: arq drops a misspelt setting silently."""
     foreign = {CHECK_PAGE, WRITE_PAGE, PARK} - {jobs.name}
     return Worker(
@@ -61,7 +73,9 @@ def build_worker(pool: ArqRedis, context: object, jobs: Jobs) -> Worker:
         handle_signals=False,
         max_jobs=jobs.at_a_time,
         job_timeout=jobs.timeout_s,
-        max_tries=5,
+        max_tries=MOST_TRIES,
+        on_job_start=hooks.began,
+        on_job_end=hooks.ended,
         keep_result=0,
         poll_delay=jobs.poll_delay_s,
         health_check_interval=3600,
@@ -72,10 +86,10 @@ def build_worker(pool: ArqRedis, context: object, jobs: Jobs) -> Worker:
 
 
 def build_check_worker(pool: ArqRedis, context: WorkerContext, *, pages: int = PAGES_AT_A_TIME) -> Worker:
-    """A worker on the check queue."""
+    """A worker on the check queue, for one run."""
     timeout_s = JOB_TIMEOUT_S if context.embedder is None else EMBEDDING_TIMEOUT_S
     jobs = Jobs(context.names.checks, CHECK_PAGE, check_page, park_payload, pages, timeout_s, POLL_DELAY_S)
-    return build_worker(pool, context, jobs)
+    return build_worker(pool, WorkerHost.of_one_run(context), jobs)
 
 
 async def work(assignment: Assignment) -> None:
@@ -100,6 +114,7 @@ async def work(assignment: Assignment) -> None:
             executor=executor,
             stop=_leave,
             embedder=embedder,
+            check_limit_s=CHECK_LIMIT_S,
         )
         sys.stdout.buffer.write(READY_LINE)
         sys.stdout.buffer.flush()

@@ -53,5 +53,7 @@ def naming_places(loaded: Loaded) -> Iterator[None]:
     try:
         yield
     except NotBuiltError:
-        message, hint = not_built_message(loaded.located, loaded.settings)
+        from app.consistency import absence_of
+
+        message, hint = not_built_message(loaded.located, loaded.settings, absence_of(loaded.settings))
         raise NotBuiltError(message, hint=hint) from None

@@ -4,13 +4,15 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
+from app.beside_service import has_serving_writer, is_service_up, no_scheduler
 from app.present import json_text
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, tell_notes, working_directory
+from domain.errors import LockedError, UsageError
+from domain.layout import BaseLayout
 
 if TYPE_CHECKING:
     from app.config import Loaded
@@ -24,13 +26,15 @@ FLAGS = (
     Flag("--allow-mass-delete", bool, "Let go of documents that were held back."),
     Flag("--queue", str, "A Redis or Valkey to queue over; default: the bundled one.", "URL"),
     Flag("--workers", int, "Worker processes; default: by the size of the run.", "N"),
+    Flag("--detach", bool, "Hand the run to the service, and do not wait for its end."),
     Flag("--quiet", bool, "No progress; the summary only where something is wrong."),
     JSON_FLAG,
     CONFIG_FLAG,
 )
 HELP = """Index folders or files, or bring the index up to date.
 
-Without PATHS every known root is brought up to date. Documents are indexed in place and never written to.
+Without PATHS every known root is brought up to date. Documents are indexed in place and never written to. While a
+service of this index is up, the run is handed to it and followed; Ctrl-C then lets it go on.
 """
 
 
@@ -40,7 +44,7 @@ def call(arguments: Arguments) -> int:
     workers = arguments.amount("workers") if arguments.number("workers") is not None else None
     loaded = chosen(arguments.text("config"), absent_roots="refuse")
     request = IndexRequest(
-        paths=_absolute(arguments.words),
+        paths=absolute_paths(arguments.words),
         reindex=arguments.flag("reindex"),
         re_embed=arguments.flag("re_embed"),
         rehash=arguments.flag("rehash"),
@@ -50,10 +54,55 @@ def call(arguments: Arguments) -> int:
     )
     if arguments.flag("dry_run"):
         return _say_what_would_be(loaded, request, as_json=arguments.flag("json"))
-    return _index(loaded, request, is_quiet=arguments.flag("quiet"), as_json=arguments.flag("json"))
+    is_quiet, as_json = arguments.flag("quiet"), arguments.flag("json")
+    if is_service_up(BaseLayout(loaded.settings.home)):
+        _refuse_own_processes(request)
+        return _hand_over(loaded, request, detaches=arguments.flag("detach"), is_quiet=is_quiet, as_json=as_json)
+    if arguments.flag("detach"):
+        raise no_service_to_detach_to()
+    return index_here(loaded, request, is_quiet=is_quiet, as_json=as_json)
 
 
-def _absolute(paths: list[str]) -> tuple[Path, ...]:
+def no_service_to_detach_to() -> UsageError:
+    return UsageError(
+        "there is no service of this index to hand the run to",
+        hint="start one with `knowledge up`; or leave out --detach, and the run is done here",
+    )
+
+
+def _refuse_own_processes(request: "IndexRequest") -> None:
+    if request.queue_url or request.worker_processes is not None:
+        flag = "--queue" if request.queue_url else "--workers"
+        raise UsageError(
+            f"{flag} is not for a run that the service carries out: it has its own queue and workers",
+            hint="leave it out; how many workers there are is decided where the service is started",
+        )
+
+
+def _hand_over(loaded: "Loaded", request: "IndexRequest", *, detaches: bool, is_quiet: bool, as_json: bool) -> int:
+    """Have the service do it. What cannot be asked of it is refused here, in the words of a run."""
+    from app.roots import scopes_of_run
+    from app.run_request import RunRequest
+    from app.runs import recorded_runs
+    from cli.following import concluded, handed_over
+
+    if request.re_embed and not request.reindex:
+        raise UsageError("--re-embed goes with --reindex", hint="run `knowledge index --reindex --re-embed`")
+    with recorded_runs(loaded.settings) as state:
+        scopes_of_run(loaded.settings, state.roots(), request.paths)
+    asked = RunRequest(
+        paths=tuple(str(path) for path in request.paths),
+        reindex=request.reindex,
+        re_embed=request.re_embed,
+        rehash=request.rehash,
+        allow_mass_delete=request.allow_mass_delete,
+    )
+    run = handed_over(loaded.settings, asked, is_quiet=is_quiet or as_json, detaches=detaches)
+    return concluded(loaded, run, is_quiet=is_quiet, as_json=as_json)
+
+
+def absolute_paths(paths: list[str]) -> tuple[Path, ...]:
+    """Paths as they were written, below the working directory."""
     from app.config import process_environ
     from app.places import absolute
 
@@ -61,14 +110,14 @@ def _absolute(paths: list[str]) -> tuple[Path, ...]:
     return tuple(absolute(path, below=working_directory(), user_home=user_home) for path in paths)
 
 
-def _index(loaded: "Loaded", request: "IndexRequest", *, is_quiet: bool, as_json: bool) -> int:
+def index_here(loaded: "Loaded", request: "IndexRequest", *, is_quiet: bool, as_json: bool) -> int:
     from app.indexing import run_index
     from app.present_index import embedding_notice_text, report_json, report_text
     from app.progress import RunProgress
     from cli.progress import shown
 
     progress = RunProgress()
-    with terminated_like_interrupted(), shown(progress, is_quiet=is_quiet or as_json):
+    with naming_absent_scheduler(loaded), terminated_like_interrupted(), shown(progress, is_quiet=is_quiet or as_json):
         report = run_index(
             loaded.settings,
             request,
@@ -99,13 +148,20 @@ def _say_what_would_be(loaded: "Loaded", request: "IndexRequest", *, as_json: bo
 
 
 @contextmanager
+def naming_absent_scheduler(loaded: "Loaded") -> Iterator[None]:
+    """Where a service's writer has the lock and nobody leads it, the error says what to start."""
+    layout = BaseLayout(loaded.settings.home)
+    try:
+        yield
+    except LockedError as error:
+        raise (no_scheduler(layout) if has_serving_writer(layout) else error) from None
+
+
+@contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does, whoever handles that at the moment (an event loop has its own way)."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    """SIGTERM does what Ctrl-C does (in an event loop: app.event_loop), also where SIGINT itself is ignored, as in a
+    script's job in the background."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:

@@ -4,17 +4,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from app.present import json_text
-from app.present_base import (
-    document_lines,
-    not_built_status_json,
-    sources_json,
-    sources_text,
-    stats_json,
-    stats_text,
-    status_json,
-    status_text,
-)
+from app.present import json_text, no_documents_error, note_lines
+from app.present_base import not_built_status_json, stats_json, stats_text, status_json, status_text
+from app.present_sources import document_lines, sources_json, sources_text
 from app.status import base_status
 from app.tiers import base_tier
 from cli import terminal
@@ -31,6 +23,10 @@ _PAGE = 1000  # documents that are listed at a time
 
 
 def call_status(arguments: Arguments) -> int:
+    if arguments.flag("exit_code"):
+        from cli.status_check import call_check
+
+        return call_check(arguments)
     loaded = chosen(arguments.text("config"))
     try:
         with opened(loaded) as base:
@@ -75,8 +71,11 @@ def call_sources(arguments: Arguments) -> int:
             documents = [row for page in _pages(base, prefix) for row in page] if wants_documents else None
             terminal.write_json(json_text(sources_json(status, loaded.settings, documents)))
         elif wants_documents:
+            if not status.documents:
+                raise no_documents_error(status.standing)
             for page in _pages(base, prefix):
                 terminal.write(document_lines(page))
+            terminal.tell_all(note_lines(status.standing))
         else:
             terminal.write(sources_text(status, loaded.located, loaded.settings))
     return 0
@@ -112,7 +111,11 @@ TABLE_VERBS = (
     TableVerb(
         "status",
         "One screen: which index, how complete, how old, what runs, what failed.",
-        (JSON_FLAG, CONFIG_FLAG),
+        (
+            Flag("--exit-code", bool, "A verdict first; end with 0 (fine), 1 (warning) or 2 (critical)."),
+            JSON_FLAG,
+            CONFIG_FLAG,
+        ),
         call_status,
     ),
     TableVerb("stats", "Numbers and sizes of the index.", (JSON_FLAG, CONFIG_FLAG), call_stats),

@@ -10,7 +10,8 @@ from cli.quick_verbs import ALIASES, QUICK_VERBS, quick_verb
 from domain.errors import DiskFullError, KnowledgeError, UsageError
 
 INTERRUPTED = 130
-GROUPS = ("config", "eval")  # verbs with verbs below them
+GROUPS = ("config", "eval", "notify", "runs")  # verbs with verbs below them
+USUAL_VERBS = {"runs": "list"}  # of a group that is called alone
 
 
 def main() -> int:
@@ -69,6 +70,9 @@ def _verb_first(arguments: list[str]) -> list[str]:
         config, arguments = arguments[:1], arguments[1:]
     if not arguments or arguments[0] == "--json":
         arguments = ["status", *arguments]
+    elif arguments[0] in USUAL_VERBS and (arguments[1:2] == [] or arguments[1].startswith("-")):
+        if not wants_help(arguments):
+            arguments = [arguments[0], USUAL_VERBS[arguments[0]], *arguments[1:]]
     elif arguments in [[group] for group in GROUPS]:
         arguments = [*arguments, "--help"]
     verb_words = 2 if arguments[0] in GROUPS else 1
@@ -84,12 +88,20 @@ def _report(error: Exception, *, as_json: bool, debug: bool) -> int:
 
         terminal.tell("".join(traceback.format_exception(error)))
     told = _told(error) or unexpected_error(error)
-    if as_json:
-        terminal.write_json(json_text(error_json(told)))
-    else:
+    if not as_json or not _is_written(json_text(error_json(told))):
         terminal.close_quietly()
         terminal.tell(error_text(told))
     return told.exit_status
+
+
+def _is_written(text: str) -> bool:
+    """Whether standard output has taken it: what has failed may have been writing there."""
+    try:
+        terminal.write_json(text)
+        terminal.flush()
+    except OSError:
+        return False
+    return True
 
 
 def _told(error: Exception) -> KnowledgeError | None:

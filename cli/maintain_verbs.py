@@ -9,11 +9,13 @@ from typing import Annotated, TypeVar
 import typer
 
 from app import maintenance
-from app.present import Json, json_text, not_built_message, tier_line
+from app.beside_service import has_serving_writer, is_service_up, refuse_beside_service
+from app.config import Loaded
+from app.present import Json, json_text
 from app.present_maintenance import (
-    checks_json,
     compact_json,
     compact_text,
+    doctor_json,
     doctor_text,
     rebuild_json,
     rebuild_text,
@@ -24,15 +26,22 @@ from app.present_maintenance import (
     verify_json,
     verify_text,
 )
+from app.receipts import require_built
+from app.run_request import RunRequest
 from app.tiers import tier_now
 from cli import terminal
 from cli.chosen_base import chosen, naming_places, working_directory
+from cli.index_verb import naming_absent_scheduler, no_service_to_detach_to
 from cli.verbs import ConfigOption, JsonOption, verb_app
-from domain.errors import NotBuiltError, UsageError
+from domain.errors import KnowledgeError, NotBuiltError, UsageError
+from domain.layout import BaseLayout
 from domain.settings import Settings
 from domain.status import Tier
 
 app = verb_app()
+DetachOption = Annotated[
+    bool, typer.Option("--detach", help="With a service: hand it over, and do not wait for its end.")
+]
 Report = TypeVar("Report")
 
 
@@ -58,10 +67,35 @@ def rm_verb(
         raise UsageError("there is nothing to remove", hint="name documents or folders, or a root with --root")
     loaded = chosen(config)
     with naming_places(loaded):
-        take_out = maintenance.purge_paths if purge else maintenance.remove_paths
-        report = take_out(loaded.settings, working_directory(), paths or [], root or None)
+        report = _taken_out(loaded, paths or [], root, purge=purge)
+    if report is None:
+        return _goes_on("removal", as_json=as_json)
     _print(report, loaded.settings, remove_text, remove_json, as_json=as_json)
     return report.exit_status
+
+
+def _taken_out(loaded: Loaded, paths: list[str], root: str, *, purge: bool) -> maintenance.RemoveReport | None:
+    """None: a service's writer is at it still."""
+    cwd, layout = working_directory(), BaseLayout(loaded.settings.home)
+    if purge:
+        refuse_beside_service(layout)
+        return maintenance.purge_paths(loaded.settings, cwd, paths, root or None)
+    if has_serving_writer(layout):
+        from app.service_commands import remove_by_service
+
+        return remove_by_service(loaded.settings, cwd, paths, root or None)
+    return maintenance.remove_paths(loaded.settings, cwd, paths, root or None)
+
+
+def _goes_on(what: str, *, as_json: bool) -> int:
+    """A service's writer does what was asked for when it comes to it."""
+    if as_json:
+        terminal.write_json(json_text({"status": "asked_for", "exit_status": 0}))
+    else:
+        terminal.write(
+            f"{what} asked for: the service goes on with it; `knowledge runs` and `knowledge status` say more\n"
+        )
+    return 0
 
 
 @app.command("reset")
@@ -83,33 +117,78 @@ def rebuild_verb(as_json: JsonOption = False, config: ConfigOption = None) -> in
     """Make the full-text tables again from the stored text; no file is read."""
     loaded = chosen(config)
     with naming_places(loaded):
-        report = maintenance.rebuild(loaded.settings)
+        if has_serving_writer(BaseLayout(loaded.settings.home)):
+            from app.service_commands import rebuild_by_service
+
+            report = rebuild_by_service(loaded.settings)
+        else:
+            report = maintenance.rebuild(loaded.settings)
+    if report is None:
+        return _goes_on("rebuild", as_json=as_json)
     _print(report, loaded.settings, rebuild_text, rebuild_json, as_json=as_json)
     return 0
 
 
 @app.command("compact")
-def compact_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int:
+def compact_verb(detach: DetachOption = False, as_json: JsonOption = False, config: ConfigOption = None) -> int:
     """Make the index small and quick to read; searches go on meanwhile."""
     loaded = chosen(config)
-    with naming_places(loaded):
+    if is_service_up(BaseLayout(loaded.settings.home)):
+        return _by_service(loaded, RunRequest(kind="compact"), detaches=detach, as_json=as_json)
+    if detach:
+        raise no_service_to_detach_to()
+    return compact_here(loaded, as_json=as_json)
+
+
+def compact_here(loaded: Loaded, *, as_json: bool) -> int:
+    with naming_places(loaded), naming_absent_scheduler(loaded):
         report = maintenance.compact(loaded.settings)
     _print(report, loaded.settings, compact_text, compact_json, as_json=as_json)
     return 0
 
 
+def _by_service(loaded: Loaded, request: RunRequest, *, detaches: bool, as_json: bool) -> int:
+    """A run of the service, followed; what it has found is printed as if it had been done here."""
+    from app.maintenance_run import report_of
+    from app.runs import error_of_run, recorded_runs
+    from cli.following import concluded, handed_over
+
+    with naming_places(loaded):
+        require_built(loaded.settings)
+    run = handed_over(loaded.settings, request, is_quiet=as_json, detaches=detaches)
+    if detaches:
+        return concluded(loaded, run, is_quiet=False, as_json=as_json)
+    with recorded_runs(loaded.settings) as state:
+        if request.kind == "verify" and (verified := report_of(state, run.id, maintenance.VerifyReport)) is not None:
+            _print(verified, loaded.settings, verify_text, verify_json, as_json=as_json)
+            return verified.exit_status
+        if request.kind == "compact" and (done := report_of(state, run.id, maintenance.CompactReport)) is not None:
+            _print(done, loaded.settings, compact_text, compact_json, as_json=as_json)
+            return 0
+    raise error_of_run(run) or KnowledgeError(f"run {run.id} has left no report")
+
+
 @app.command("verify")
 def verify_verb(
     deep: Annotated[bool, typer.Option("--deep", help="Read every text, and compare it with its hash.")] = False,
+    detach: DetachOption = False,
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
     """Check that the index is whole; changes nothing."""
     loaded = chosen(config)
+    if is_service_up(BaseLayout(loaded.settings.home)):
+        return _by_service(loaded, RunRequest(kind="verify", deep=deep), detaches=detach, as_json=as_json)
+    if detach:
+        raise no_service_to_detach_to()
+    return verify_here(loaded, deep, as_json=as_json)
+
+
+def verify_here(loaded: Loaded, deep: bool, *, as_json: bool) -> int:
     report = maintenance.verify(loaded.settings, deep)
     if not report.is_built:
-        message, hint = not_built_message(loaded.located, loaded.settings)
-        raise NotBuiltError(message, hint=hint)
+        with naming_places(loaded):
+            raise NotBuiltError("")
     _print(report, loaded.settings, verify_text, verify_json, as_json=as_json)
     return report.exit_status
 
@@ -124,8 +203,7 @@ def doctor_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int
     status = exit_status(results)
     tier = tier_now(loaded.settings)
     if as_json:
-        value = {"tier": tier_line(tier), "exit_status": status, "checks": checks_json(results)}
-        terminal.write_json(json_text(value))
+        terminal.write_json(json_text(doctor_json(results, tier, status)))
     else:
         terminal.write(doctor_text(results, tier))
     return status

@@ -7,6 +7,7 @@ from app.enumerating import enumerate_base
 from app.present import json_text
 from app.present_match import (
     count_line,
+    index_notes,
     match_error,
     match_json,
     match_not_built_json,
@@ -16,8 +17,7 @@ from app.present_match import (
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
-from domain.errors import NotBuiltError, UsageError
-from domain.status import MatchStatus
+from domain.errors import CorpusEmptyError, NotBuiltError, UsageError
 from retrieval.match_answer import DEFAULT_LIMIT, MatchAnswer, MatchRequest, MatchSort
 
 FLAGS = (
@@ -69,10 +69,9 @@ def call(arguments: Arguments) -> int:
     if as_json:
         with_documents = not arguments.flag("count")
         terminal.write_json(json_text(match_json(answer, request, time.time_ns(), with_documents=with_documents)))
-    elif arguments.flag("count"):
-        terminal.write(count_line(answer))
-    elif arguments.flag("paths_only"):
-        terminal.write(path_lines(answer))
+    elif for_machine:
+        terminal.write(count_line(answer) if arguments.flag("count") else path_lines(answer))
+        terminal.tell_all(index_notes(answer))
     else:
         home, explain = str(loaded.settings.home), arguments.flag("explain")
         terminal.write(match_text(answer, request, home, time.time_ns(), explain=explain))
@@ -83,7 +82,7 @@ def call(arguments: Arguments) -> int:
 def _error_status(answer: MatchAnswer, *, as_json: bool, for_machine: bool) -> int:
     """0 for an answer that stands as it is. Raises where nothing but an error is to be written."""
     error = match_error(answer)
-    if error is None or (answer.status is MatchStatus.CORPUS_EMPTY and not for_machine):
+    if error is None or (isinstance(error, CorpusEmptyError) and not for_machine):
         return 0
     if not as_json:
         raise error

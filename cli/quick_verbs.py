@@ -14,7 +14,12 @@ QUICK_VERBS = {
     "match": "cli.match_verb",
     "words": "cli.words_verb",
     "explain": "cli.explain_verb",
+    "failures": "cli.failure_verbs",
+    "retry": "cli.failure_verbs",
+    "ignore": "cli.failure_verbs",
+    "schedules": "cli.schedules_verb",
     "mcp": "cli.mcp_verb",
+    "watch": "cli.watch_verb",
 }
 # other names of verbs; help pages show the first name
 ALIASES = {"vocab": "words", "terms": "words", "enumerate": "match", "which": "match"}

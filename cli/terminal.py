@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -50,6 +50,12 @@ def tell(text: str) -> None:
     sys.stderr.flush()
 
 
+def tell_all(lines: Iterable[str]) -> None:
+    """Lines of notes beside a bare result, which is for a machine."""
+    for line in lines:
+        tell(f"{line}\n")
+
+
 def flush() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
@@ -76,6 +82,14 @@ def writes_to_terminal() -> bool:
 
 def tells_a_terminal() -> bool:
     return sys.stderr.isatty()
+
+
+def width() -> int:
+    """Columns of the terminal behind standard error; 80 where nobody knows."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def can_ask() -> bool:

@@ -32,15 +32,34 @@ MORE_VERBS = {
     "match": ("cli.quick_pages", "List every document that holds all of the words."),
     "words": ("cli.quick_pages", "List the words of the index with their counts."),
     "explain": ("cli.quick_pages", "Say whether a file is in the index, and why; or where a query finds it."),
+    "runs": ("cli.runs_verbs", "What runs have done and are at; pause, resume, cancel, retry, approve one."),
+    "failures": ("cli.quick_pages", "List the files that failed, and when each is tried again."),
+    "retry": ("cli.quick_pages", "Try files that failed again, now."),
+    "ignore": ("cli.quick_pages", "Leave files that failed alone."),
     "backup": ("cli.backup_verbs", "Write the whole index into one file, while it is in use."),
     "restore": ("cli.backup_verbs", "Put an index from a backup in place."),
+    "upgrade": ("cli.upgrade_verb", "Make an index of an older format anew, with its vectors."),
+    "watch": ("cli.quick_pages", "Follow folders: index what changes in them."),
+    "schedules": ("cli.quick_pages", "List the schedules: when each runs next, and what came of its last run."),
+    "notify": ("cli.notify_verb", "Send a test message to whoever is told of failures."),
     "mcp": ("cli.quick_pages", "Give agents the index: an MCP server on standard input and output."),
     "eval": ("cli.eval_verbs", "Measure how good the answers are."),
     "embed-server": ("cli.embed_verb", "Serve the local model over HTTP, as OpenAI's /embeddings."),
+    "up": ("cli.role_verbs", "Run the whole service on this machine."),
+    "scheduler": ("cli.role_verbs", "A role of a service: carries out runs, one at a time."),
+    "worker": ("cli.role_verbs", "A role of a service: reads, cuts and embeds files."),
+    "writer": ("cli.role_verbs", "A role of a service: commits, and holds the index's lock."),
+    "serve": ("cli.role_verbs", "A role of a service: answers for it (health and metrics)."),
     "compact": ("cli.maintain_verbs", "Make the index small and quick to read."),
 }
 ALL_VERBS = VERBS | MORE_VERBS
-GROUPS = {"config": "config_app", "eval": "eval_app"}  # verbs with verbs below them
+# verbs with verbs below them
+GROUPS = {
+    "config": "config_app",
+    "eval": "eval_app",
+    "notify": "notify_app",
+    "runs": "runs_app",
+}  # verbs with verbs below them
 EPILOG = f"Also: {', '.join(MORE_VERBS)}. knowledge VERB --help says more. `knowledge` alone is `knowledge status`."
 
 

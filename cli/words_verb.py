@@ -2,8 +2,17 @@
 
 from typing import get_args
 
+from app.consistency import listed_consistently
 from app.present import json_text
-from app.present_words import count_line, word_lines, words_json, words_not_built_json, words_text
+from app.present_words import (
+    count_line,
+    word_lines,
+    words_error,
+    words_json,
+    words_not_built_json,
+    words_notes,
+    words_text,
+)
 from app.tiers import base_tier
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
@@ -39,21 +48,27 @@ def call(arguments: Arguments) -> int:
     loaded = chosen(arguments.text("config"))
     as_json, counts_only = arguments.flag("json"), arguments.flag("count")
     try:
-        with opened(loaded) as base, base.store.snapshot() as snapshot:
-            answer = count_words(snapshot, request) if counts_only else list_words(snapshot, request)
-            tier = base_tier(loaded.settings, snapshot.vector_status(), has_documents=snapshot.has_documents())
+        with opened(loaded) as base:
+            with base.store.snapshot() as snapshot:
+                answer = count_words(snapshot, request) if counts_only else list_words(snapshot, request)
+                tier = base_tier(loaded.settings, snapshot.vector_status(), has_documents=answer.has_documents)
+            answer = listed_consistently(answer, base)
     except NotBuiltError as error:
         if not as_json:
             raise
         tier = base_tier(loaded.settings, NO_VECTORS, has_documents=False)
         terminal.write_json(json_text(words_not_built_json(error, request, tier)))
         return error.exit_status
+    lacking = words_error(answer)
     if as_json:
         terminal.write_json(json_text(words_json(answer, request, tier, with_words=not counts_only)))
-    elif counts_only:
-        terminal.write(count_line(answer))
-    elif arguments.flag("words_only"):
-        terminal.write(word_lines(answer))
+        if lacking is not None:
+            return lacking.exit_status
+    elif counts_only or arguments.flag("words_only"):
+        if lacking is not None:
+            raise lacking
+        terminal.write(count_line(answer) if counts_only else word_lines(answer))
+        terminal.tell_all(words_notes(answer, request))
     else:
         terminal.write(words_text(answer, request, tier, loaded.located, loaded.settings))
         tell_notes(loaded)

@@ -13,6 +13,7 @@
     +-- RefusedError                        4  refused
     +-- NotBuiltError                      10  index_not_built
     +-- CorpusEmptyError                   10  corpus_empty
+    |   +-- IndexInconsistentError         10  index_inconsistent
     +-- LockedError                        11  locked
     +-- FormatError                        12  format_mismatch
     |   +-- BaseMismatchError              12  base_mismatch
@@ -23,6 +24,7 @@
     +-- EmbeddingsChangedError             15  embeddings_changed
     +-- QueueError                         16  queue_unreachable
     +-- InterruptedRunError               130  interrupted
+    |   +-- CancelledRunError             130  cancelled
 
 Statuses that are no errors of ours (3: finished, but files failed or removals are held; 5: doctor found
 something fatal) are results and live with their verbs. The message says what happened with the value, the
@@ -107,6 +109,12 @@ class CorpusEmptyError(KnowledgeError):
     http_status = 409
 
 
+class IndexInconsistentError(CorpusEmptyError):
+    """The index holds no document, while runs are on record that have filled it (S2-21)."""
+
+    code = "index_inconsistent"
+
+
 class LockedError(KnowledgeError):
     code = "locked"
     exit_status = 11
@@ -116,6 +124,7 @@ class LockedError(KnowledgeError):
 class FormatError(KnowledgeError):
     code = "format_mismatch"
     exit_status = 12
+    is_upgradable = False  # an index of this base, older or of another shape: `knowledge upgrade` makes it anew
 
 
 class BaseMismatchError(FormatError):
@@ -162,3 +171,9 @@ class QueueError(KnowledgeError):
 class InterruptedRunError(KnowledgeError):
     code = "interrupted"
     exit_status = 130
+
+
+class CancelledRunError(InterruptedRunError):
+    """Somebody has asked the run to end (`knowledge runs cancel`)."""
+
+    code = "cancelled"

@@ -42,11 +42,13 @@ class Reason(StrEnum):
     VANISHED = "vanished"
     TOO_SLOW = "too_slow"
     WORKER_DIED = "worker_died"
+    OVER_LIMIT = "over_limit"  # of processor time, memory or waiting, in a process of its own
     STORE_REFUSED = "store_refused"
     EMBEDDING_REFUSED = "embedding_refused"
     UNEXPECTED = "unexpected"
     DIRECTORY_UNREADABLE = "directory_unreadable"
     GONE = "gone"
+    IGNORED = "ignored"  # it failed, and somebody said to leave it
     FORGOTTEN = "forgotten"  # a skipped file that is gone: nothing is lost with it
 
 
@@ -64,6 +66,7 @@ class FileCheck:
 
     key: str
     stored_hash: bytes = b""  # SHA-256 of the stored document; b"" = cut it in any case
+    is_suspect: bool = False  # it ended whoever read it the last time: its page is one of its own, and `alone`
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class Page:
     root: str  # the root's name
     files: tuple[FileCheck, ...]
     kind: PageKind = "check"
+    alone: bool = False  # each file in a limited process of its own: it is suspected of ending the one that reads it
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class FileFailure:
     key: str
     reason: Reason
     detail: str = ""
+    stat: FileStat | None = None  # when it was tried; None: nobody knows, so it is tried again whenever it is met
 
 
 @dataclass(frozen=True, slots=True)

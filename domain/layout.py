@@ -14,10 +14,11 @@ class BaseLayout:
     """The files of one base below its home directory (absolute)."""
 
     home: Path
+    database_folder: Path | None = None  # where knowledge.db lies, if not in the home itself
 
     @property
     def database(self) -> Path:
-        return self.home / DATABASE_NAME
+        return (self.database_folder or self.home) / DATABASE_NAME
 
     @property
     def state(self) -> Path:
@@ -40,6 +41,31 @@ class BaseLayout:
     def restore_ready(self) -> Path:
         """The same directory once the pair is whole: from here on it replaces the old one, whatever happens."""
         return self.home / "restore.ready"
+
+    @property
+    def upgrade_staging(self) -> Path:
+        """Where an upgrade makes the new knowledge.db; one that was cut short is gone on with."""
+        return self.home / "upgrade.part"
+
+    @property
+    def upgrading(self) -> "BaseLayout":
+        """The same base with the knowledge.db that an upgrade makes in the place of its own."""
+        return BaseLayout(self.home, self.upgrade_staging)
+
+    @property
+    def scheduler_lock(self) -> Path:
+        """Held by the scheduler of a service: while somebody has it, a command line asks the service."""
+        return self.home / "scheduler.lock"
+
+    @property
+    def calls(self) -> Path:
+        """What other processes ask of the writer of a service, a file each, and its answers."""
+        return self.home / "calls"
+
+    @property
+    def service(self) -> Path:
+        """Where the queue of a service is that brought its own (`knowledge up`)."""
+        return self.home / "service.json"
 
     @property
     def gitignore(self) -> Path:

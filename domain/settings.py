@@ -30,6 +30,7 @@ class QueueSettings:
     url: str = ""  # "": the bundled Valkey, started when there is work to queue
     files_per_job: int = 64
     workers: int = 0  # worker processes; 0 = chosen by the run
+    password_file: Path | None = None  # absolute; read when the queue is asked, the password is in no value of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,56 @@ class EmbeddingsSettings:
     min_similarity: float = -1.0  # cosine; candidates of the vector lane below it are dropped and counted
 
 
+ScheduleKind = Literal["index", "reindex", "verify", "compact"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """A run at set times."""
+
+    name: str
+    cron: str  # five fields, as scheduler.cron reads them
+    timezone: str = "UTC"  # IANA: whose clock the expression and the window are read on
+    kind: ScheduleKind = "index"
+    window: str = ""  # "HH:MM-HH:MM": the run pauses outside of it; "": any time
+    jitter_s: float = 0.0  # each tick is put off by a part of it
+    requests_per_minute: int = 0  # to the embeddings server; 0: as configured for all runs
+    workers: int = 0  # processes; 0: as configured for all runs
+    heartbeat_url_env: str = ""  # NAME of the variable with the address that is called after a run that ended well
+    roots: tuple[str, ...] = ()  # absolute paths of configured roots, names of recorded ones; () = all
+
+
+NotifyEvent = Literal["failed", "partial", "removals_held", "quarantined", "overdue", "recovered"]
+NOTIFY_EVENTS: tuple[NotifyEvent, ...] = ("failed", "partial", "removals_held", "quarantined", "overdue", "recovered")
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """Who is told when a state changes: one of an address and a program."""
+
+    url_env: str = ""  # NAME of the variable with the address that gets a POST
+    command: tuple[str, ...] = ()  # program and arguments, started without a shell; the message on standard input
+    on: tuple[NotifyEvent, ...] = NOTIFY_EVENTS
+    insecure_hosts: tuple[str, ...] = ()  # exact names of hosts to which http is permitted
+    timeout_s: float = 10.0  # of one delivery
+
+
 @dataclass(frozen=True, slots=True)
 class McpSettings:
     """What agents are given (R9)."""
 
     tools: tuple[str, ...] = ()  # names; () = none
     allow_write: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where roles of a service are asked."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    health_host: str = "127.0.0.1"
+    health_port: int = 8766  # of the roles other than `serve`, whose page is at `port`; 0: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +124,10 @@ class Settings:
     change_detection: Literal["stat", "hash"] = "stat"
     queue: QueueSettings = field(default_factory=QueueSettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    server: ServerSettings = field(default_factory=ServerSettings)
     embeddings: EmbeddingsSettings | None = None  # None: no vector tier
+    schedules: tuple[ScheduleSettings, ...] = ()
+    notify: NotifySettings | None = None  # None: nobody is told
+    disk_reserve_bytes: int = 64 * 1024 * 1024  # kept free, beside twice the write-ahead log, by a service's writer
     allow_network_filesystem: bool = False  # True: an index may be made where its locks are not to be relied on
     disabled_because: str = ""  # in words, where enabled is False

@@ -58,6 +58,7 @@ class SearchStatus(StrEnum):
     INDEX_EMPTY = "index_empty"
     INDEX_INCOMPLETE = "index_incomplete"
     INDEX_INCONSISTENT = "index_inconsistent"  # blank, while runs are on record that have filled it (S2-21)
+    INDEX_OUTDATED = "index_outdated"  # an older copy than a full run on record has left; its hits come along
     QUERY_EMPTY = "query_empty"
 
 
@@ -87,13 +88,35 @@ class MatchStatus(StrEnum):
     """How an enumeration ended. A query that cannot be read is an error, not a status.
 
     `INDEX_NOT_BUILT` is never made by an enumeration, which has no store to ask then: surfaces give it in the same
-    place.
+    place. `INDEX_INCOMPLETE` and `INDEX_OUTDATED` come with the set of what there is.
     """
 
     OK = "ok"
     INDEX_NOT_BUILT = "index_not_built"
     CORPUS_EMPTY = "corpus_empty"
+    INDEX_INCOMPLETE = "index_incomplete"  # no run has seen all of the folders yet
+    INDEX_INCONSISTENT = "index_inconsistent"  # as of a search
+    INDEX_OUTDATED = "index_outdated"  # as of a search
     QUERY_EMPTY = "query_empty"
+
+
+class Standing(StrEnum):
+    """What the index as a whole is: by itself, and beside what the runs on record have left (S2-21)."""
+
+    COMPLETE = "complete"
+    EMPTY = "empty"  # complete, and without a document
+    INCOMPLETE = "incomplete"  # no full run has seen everything yet
+    INCONSISTENT = "index_inconsistent"  # blank, while runs are on record that have filled it
+    OUTDATED = "index_outdated"  # older than a full run on record: an older copy was put in its place
+
+
+class Absence(StrEnum):
+    """Why there is no index to ask (`index_not_built`)."""
+
+    NEVER_BUILT = "never_built"
+    CUT_SHORT = "cut_short"  # the first run ended before it had stored anything
+    LOST = "lost"  # knowledge.db is gone, or empty, while runs are on record that have filled it
+    RECORD_LOST = "record_lost"  # knowledge.db is there, and state.db beside it is gone
 
 
 class NoMatchCause(StrEnum):

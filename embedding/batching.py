@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from domain.errors import EmbeddingsUnavailableError
 from domain.markdown.borders import utf8_size
+from domain.measures import EMBEDDING_HALVINGS
+from domain.telemetry import SILENCE, Telemetry
 from domain.vectors import CANARY_TEXTS
 from embedding.failures import Rejected
 from embedding.unit_vectors import unit_vectors
@@ -123,7 +125,9 @@ class BatchLimits:
 class Batcher:
     """Sends texts in batches, several at a time; holds what is learnt of a server during a run."""
 
-    def __init__(self, ask: Ask, limits: BatchLimits, *, lanes: int, server: str) -> None:
+    def __init__(
+        self, ask: Ask, limits: BatchLimits, *, lanes: int, server: str, telemetry: Telemetry = SILENCE
+    ) -> None:
         """`lanes`: batches on their way at a time, for each call. `server`: as people are told of it."""
         self.limits = limits
         self._ask = ask
@@ -131,6 +135,7 @@ class Batcher:
         self._server = server
         self._refusals = 0  # since the last answer
         self._asking = asyncio.Lock()
+        self._telemetry = telemetry
 
     async def embed(self, texts: Sequence[str]) -> list[Vector | Rejected]:
         """The vector of each text at unit length, or what it was refused with, in the order of the texts.
@@ -168,6 +173,7 @@ class Batcher:
 
     async def _settle_halves(self, call: "_Call", batch: Sequence[int]) -> bool:
         """One after the other: what the first teaches is used for the second."""
+        self._telemetry.count(EMBEDDING_HALVINGS)
         return all([await self._settle(call, half) for half in _halves(batch)])
 
     async def _settle_one(self, call: "_Call", batch: Sequence[int], *, is_first_try: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from domain.errors import ConfigurationError
 from domain.settings import EmbeddingsSettings
+from domain.telemetry import SILENCE, Telemetry
 from embedding.addresses import parse_base_url
 from embedding.known_models import LOCAL_MODEL
 from embedding.port import Embedder, Expected, Waiting
@@ -20,6 +21,7 @@ def make_embedder(
     expected: Expected | None = None,
     waiting: Waiting = _unheard,
     share: float = 1.0,
+    telemetry: Telemetry = SILENCE,
 ) -> Embedder:
     """The embedder of a base, to be used from one event loop and closed.
 
@@ -35,12 +37,13 @@ def make_embedder(
             )
         from embedding.local import LocalEmbedder
 
-        return LocalEmbedder(settings.document_prefix)
+        return LocalEmbedder(settings.document_prefix, telemetry)
     from embedding.client import EmbeddingClient
     from embedding.openai_embedder import OpenAIEmbedder
 
     client = EmbeddingClient(settings, key, expected=expected, waiting=waiting, share=share)
-    return OpenAIEmbedder(client, settings, server=client.host, expected=expected)
+    client.telemetry = telemetry
+    return OpenAIEmbedder(client, settings, server=client.host, expected=expected, telemetry=telemetry)
 
 
 def host_shown(settings: EmbeddingsSettings) -> str:

@@ -16,15 +16,18 @@ import msgspec
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_none
 
 from domain.errors import ConfigurationError, EmbeddingsChangedError, EmbeddingsUnavailableError
+from domain.measures import EMBEDDING_RETRIES
 from domain.settings import EmbeddingsSettings
+from domain.telemetry import SILENCE, Telemetry
 from embedding.addresses import check_base_url, parse_base_url
 from embedding.answers import BatchAnswer, read_answer
 from embedding.canary import REINDEX_HINT
-from embedding.failures import Rejected, Unreachable, UnreachableKind
+from embedding.failures import Rejected, Unreachable, UnreachableKind, is_redirect
 from embedding.limits import Pace, answer_cap_bytes, retry_after_s, share_of_concurrency
+from embedding.measuring import measured
 from embedding.outage import USUAL_PATIENCE, OutageGate, Patience, not_waiting
 from embedding.port import Expected, Waiting
-from embedding.words import connection_words, excerpt
+from embedding.words import connection_words, excerpt, redirect_words
 
 __all__ = ["BatchAnswer", "EmbeddingClient", "Expected", "Rejected", "Unreachable"]
 
@@ -33,6 +36,7 @@ MAX_OWN_FAILURES = 3  # of one request, while others were answered: its texts ar
 ERROR_BODY_BYTES = 4096
 KEPT_ALIVE_S = 2.0  # servers close idle connections after 5 s or more: this client is never the second to do so
 _BUSY_STATUSES = (429, 503)
+_LOCATION = "knowledge.location"  # among a response's extensions
 _REFUSED_HINT = "check embeddings.base_url, embeddings.model and the variable named by embeddings.api_key_env"
 
 
@@ -40,6 +44,7 @@ class _Reply(NamedTuple):
     status: int
     body: bytearray  # of an error only its beginning
     retry_after: str | None
+    location: str | None = None  # where a redirect points to, as the server wrote it
 
 
 class EmbeddingClient:
@@ -79,6 +84,7 @@ class EmbeddingClient:
             self.host, settings.outage_limit_s, patience=slowed, waiting=waiting, pace=pace.wait_turn
         )
         self._refusals_in_a_row = 0
+        self.telemetry: Telemetry = SILENCE  # told of every request
 
     def __repr__(self) -> str:
         return f"EmbeddingClient({self.host!r}, {self._settings.model!r})"
@@ -94,8 +100,13 @@ class EmbeddingClient:
         """
         arrived_at = self._gate.endings_of_patience
         answers_at_failures: set[int] = set()
+        is_again = False
 
         async def attempt() -> BatchAnswer:
+            nonlocal is_again
+            if is_again:
+                self.telemetry.count(EMBEDDING_RETRIES)
+            is_again = True
             try:
                 async with self._slots, self._gate.passage(arrived_at):
                     return await self._counted(texts)
@@ -115,6 +126,10 @@ class EmbeddingClient:
         """One POST, tried once and under no limit but the deadline. Raises Unreachable, Rejected or
         EmbeddingsChangedError (another model's name; another dimension is a Rejected that carries it).
         """
+        with measured(self.telemetry, len(texts)):
+            return await self._asked_once(texts)
+
+    async def _asked_once(self, texts: Sequence[str]) -> BatchAnswer:
         content = self._content(texts)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
@@ -151,7 +166,8 @@ class EmbeddingClient:
         async with self._http.stream("POST", self._endpoint, content=content, headers=headers) as response:
             if response.status_code != 200:
                 body, _ = await _read_at_most(response, ERROR_BODY_BYTES)
-                return _Reply(response.status_code, body, response.headers.get("Retry-After"))
+                location = response.extensions.get(_LOCATION)
+                return _Reply(response.status_code, body, response.headers.get("Retry-After"), location)
             encoding = response.headers.get("Content-Encoding", "").strip().lower()
             if encoding not in ("", "identity"):
                 raise Rejected("the answer is compressed, which was not asked for")
@@ -163,8 +179,8 @@ class EmbeddingClient:
 
     def _failure(self, reply: _Reply, texts: Sequence[str]) -> Exception:
         words = f"status {reply.status}"
-        if 300 <= reply.status < 400:
-            words += ", and redirects are not followed"
+        if is_redirect(reply.status):
+            words += f" ({redirect_words(reply.location, texts, self._key)}), and redirects are not followed"
         elif quoted := excerpt(bytes(reply.body), texts, self._key):
             words += f': "{quoted}"'
         if reply.status in _BUSY_STATUSES:
@@ -199,6 +215,7 @@ def _http_client(
 ) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         transport=transport,
+        event_hooks={"response": [_take_location]},
         trust_env=False,  # a proxy of the environment would be sent the documents (T21)
         follow_redirects=False,
         verify=_trusted() if scheme == "https" else False,  # http never comes to TLS; the store costs 100 ms to load
@@ -208,6 +225,13 @@ def _http_client(
         ),
         headers={"Accept": "application/json", "Accept-Encoding": "identity", "Content-Type": "application/json"},
     )
+
+
+async def _take_location(response: httpx.Response) -> None:
+    """Also where it follows none, httpx makes a request out of a redirect, and takes one that names no address for a
+    broken connection: so it is given none to see."""
+    if is_redirect(response.status_code):
+        response.extensions[_LOCATION] = response.headers.pop("Location", None)
 
 
 def _trusted() -> ssl.SSLContext:

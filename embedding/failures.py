@@ -11,6 +11,11 @@ REFUSING_STATUSES = (401, 403, 404)  # whoever is answered so will be again, wha
 TOO_LONG_STATUSES = (400, 413, 422)
 
 
+def is_redirect(status: int) -> bool:
+    """Whatever it points to, if to anything: it is not gone to, and is answered to every request alike."""
+    return 300 <= status < 400
+
+
 class Unreachable(Exception):  # noqa: N818 - a state of the server, no fault of the request
     """Nobody answered, or "later": the same request may be sent again, never a smaller one."""
 
@@ -19,6 +24,11 @@ class Unreachable(Exception):  # noqa: N818 - a state of the server, no fault of
         self.kind = kind
         self.words = words
         self.retry_after_s = retry_after_s  # as the server asked; None: it did not
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error of ours was made of an Unreachable: the server may be back in a moment."""
+    return isinstance(error.__cause__, Unreachable)
 
 
 class Rejected(Exception):  # noqa: N818 - the counterpart of Unreachable
@@ -31,4 +41,4 @@ class Rejected(Exception):  # noqa: N818 - the counterpart of Unreachable
         self.status = status  # of HTTP; 0: the answer itself was at fault
         self.dimension = dimension
         self.is_too_long = count == 1 and status in TOO_LONG_STATUSES  # perhaps: the reason is not read
-        self.is_refusing = status in REFUSING_STATUSES
+        self.is_refusing = status in REFUSING_STATUSES or is_redirect(status)

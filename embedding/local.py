@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.errors import ConfigurationError
+from domain.telemetry import SILENCE, Telemetry
 from embedding.asking import embed_each
 from embedding.known_models import LOCAL_MODEL
+from embedding.measuring import measured
 from embedding.port import EmbeddedText, Probe, QueryUnreachableError
 from embedding.unit_vectors import unit_vectors
 
@@ -128,10 +130,11 @@ def _damaged(path: Path) -> ConfigurationError:
 class LocalEmbedder:
     """An embedding.port.Embedder in this process: computes in a thread, a slice at a time, and never waits."""
 
-    def __init__(self, document_prefix: str = "") -> None:
+    def __init__(self, document_prefix: str = "", telemetry: Telemetry = SILENCE) -> None:
         """Raises ConfigurationError where the model is not installed; it is loaded when it is first used."""
         model_files()
         self._document_prefix = document_prefix
+        self._telemetry = telemetry
 
     async def probe(self, texts: Sequence[str]) -> Probe:
         vectors = await self._vectors(texts)
@@ -148,7 +151,9 @@ class LocalEmbedder:
     async def _vectors(self, texts: Sequence[str]) -> list[bytes]:
         vectors: list[bytes] = []
         for start in range(0, len(texts), TEXTS_A_SLICE):
-            made, _ = await asyncio.to_thread(_counted_vectors, texts[start : start + TEXTS_A_SLICE])
+            part = texts[start : start + TEXTS_A_SLICE]
+            with measured(self._telemetry, len(part)):
+                made, _ = await asyncio.to_thread(_counted_vectors, part)
             vectors += made
         return vectors
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from domain.errors import EmbeddingsChangedError, EmbeddingsUnavailableError
 from domain.markdown.borders import utf8_size
 from domain.settings import EmbeddingsSettings
+from domain.telemetry import SILENCE, Telemetry
 from embedding.asking import embed_each
 from embedding.batching import Answer, Batcher, BatchLimits
 from embedding.canary import REINDEX_HINT
@@ -46,7 +47,13 @@ class OpenAIEmbedder:
     """An embedding.port.Embedder; what it learns of the server is held for its life, which is that of a run."""
 
     def __init__(
-        self, client: Client, settings: EmbeddingsSettings, *, server: str, expected: Expected | None = None
+        self,
+        client: Client,
+        settings: EmbeddingsSettings,
+        *,
+        server: str,
+        expected: Expected | None = None,
+        telemetry: Telemetry = SILENCE,
     ) -> None:
         """`server`: as people are told of it, without a secret."""
         self._client = client
@@ -55,7 +62,9 @@ class OpenAIEmbedder:
         self._document_prefix = settings.document_prefix
         self._key_variable = settings.api_key_env
         self._limits = BatchLimits(settings.batch, settings.max_batch_bytes)
-        self._batcher = Batcher(client.request, self._limits, lanes=settings.concurrency, server=server)
+        self._batcher = Batcher(
+            client.request, self._limits, lanes=settings.concurrency, server=server, telemetry=telemetry
+        )
         self._queries: OrderedDict[str, bytes] = OrderedDict()
 
     async def probe(self, texts: Sequence[str]) -> Probe:

@@ -231,7 +231,9 @@ def serve(listening: socket.socket, model_name: str, when_ready: Callable[[], No
         ended_by.append(number)
         server.handle_exit(number, frame)
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    # a job in the background of a script ignores SIGINT: it goes on doing so
+    taken = [signal.SIGTERM] if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else [signal.SIGINT, signal.SIGTERM]
+    before = {number: signal.signal(number, end) for number in taken}
     try:
         asyncio.run(server.serve(sockets=[listening]))
     finally:

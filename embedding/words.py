@@ -4,10 +4,12 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
 
 EXCERPT_CHARS = 200
 _RUN_CHARS = 12  # an excerpt that repeats twice as many characters of a text always holds a whole aligned run
 _KEY_RUN_CHARS = 6
+_NO_ADDRESS = "to what is no address"
 
 
 def connection_words(error: BaseException) -> str:
@@ -36,6 +38,23 @@ def excerpt(body: bytes, texts: Sequence[str], key: str) -> str:
     if any(_repeats(shown, text) for text in texts):
         return ""
     return shown
+
+
+def redirect_words(location: str | None, texts: Sequence[str], key: str) -> str:
+    """Where a redirect points to: scheme, host and path, without what may be a secret; or that it tells none."""
+    if not location:
+        return "it does not say where to"
+    try:
+        parts = urlsplit(location)
+        host = f"{parts.hostname}:{parts.port}" if parts.port is not None else parts.hostname or ""
+    except ValueError:
+        return _NO_ADDRESS
+    if parts.scheme and not host:
+        return _NO_ADDRESS
+    address = f"{parts.scheme}:" if parts.scheme else ""
+    address += f"//{host}{parts.path}" if host else parts.path
+    shown = excerpt(address.encode("utf-8", "replace"), texts, key)
+    return f"to {shown}" if shown else _NO_ADDRESS
 
 
 def printable(text: str) -> str:

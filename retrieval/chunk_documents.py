@@ -42,9 +42,10 @@ class ChunkTable:
         self._places: dict[int, int] = {}
 
     def documents_of(self, chunk_ids: Sequence[int]) -> Iterable[int]:
+        """Lazily. Raises LookupError for a chunk behind the last."""
         if self._table:
             return map(self._table.__getitem__, chunk_ids)
-        documents, firsts = self._starts.document_ids, self._starts.first_chunk_ids
+        documents, firsts = self._starts.document_ids, (*self._starts.first_chunk_ids, self._starts.last_chunk_id + 1)
         return (documents[bisect_right(firsts, chunk_id) - 1] for chunk_id in chunk_ids)
 
     def places(self, snapshot: EnumerationSnapshot) -> dict[int, int]:

@@ -34,7 +34,8 @@ def enumerate_documents(snapshot: EnumerationSnapshot, request: MatchRequest) ->
     identity = snapshot.identity()
     query = parse_match(request.query)
     if not snapshot.has_documents():
-        return MatchAnswer(MatchStatus.CORPUS_EMPTY, identity, terms=tuple(map(unqueried_report, query.terms)))
+        dropped = (term for term in map(unqueried_report, query.terms) if term.not_queried is not None)
+        return MatchAnswer(MatchStatus.CORPUS_EMPTY, identity, terms=tuple(dropped))
     stems = stems_of(snapshot, query)
     query = without_unindexed(query, stems)
     total = snapshot.counts(visibility=request.visibility).documents
@@ -51,7 +52,7 @@ def enumerate_documents(snapshot: EnumerationSnapshot, request: MatchRequest) ->
         matches = {document: count for document, count in matches.items() if count >= request.min_matches}
     listed = _first(snapshot, identity, matches, request)
     return MatchAnswer(
-        MatchStatus.OK,
+        MatchStatus.INDEX_INCOMPLETE if identity.complete_ns is None else MatchStatus.OK,
         identity,
         compiled=query.compiled,
         matched=len(matches),

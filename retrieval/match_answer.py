@@ -87,8 +87,7 @@ class MatchAnswer:
     documents: tuple[MatchedDocument, ...] = ()
     terms: tuple[TermReport, ...] = ()  # in the query's order, those that were not queried among them
     indexed_documents: int = 0  # in the whole base, hidden ones left out
-    no_match_cause: NoMatchCause | None = None  # where `matched` is 0 and the status is OK
-    should_hold_documents: bool = False  # of an empty corpus: runs on record have filled it
+    no_match_cause: NoMatchCause | None = None  # where documents were asked and none is left
 
     @property
     def is_truncated(self) -> bool:

@@ -87,6 +87,8 @@ def search(snapshot: MeaningSnapshot, request: SearchRequest, meaning: QueryVect
     matcher = make_matcher(snapshot, found.words.terms, literals, query.substrings or parts)
     results = make_hits(snapshot, request, found.candidates, matcher)
     missing = [term for term in found.words.missing if term not in query.substrings]
+    if missing and not snapshot.has_documents():
+        missing = []  # of an index without documents "it is nowhere" says nothing of the word
     dropped = _dropped(query, found, question.mode)
     return SearchAnswer(
         status=_status(question, identity, bool(results), dropped),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from domain.errors import IntegrityError
 from domain.markdown.scripts import is_spaceless
 from domain.status import DropReason
 from retrieval.chunk_documents import DocumentsOf, documents_lookup
@@ -15,6 +16,7 @@ from store.enumeration_port import Column, EnumerationSnapshot
 from store.port import StoreIdentity
 
 MAX_STEMMED_CHARS = 200  # of a longer text the store stems the beginning
+MAX_TOLD_CHARS = 40
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     "": ("body", "heading_path"),
     "body": ("body",),
@@ -110,11 +112,18 @@ def _read(snapshot: EnumerationSnapshot, identity: StoreIdentity, term: MatchTer
 
 
 def _set_of(found: Postings, documents_of: DocumentsOf, limits: Limits) -> TermSet:
-    matches = Counter(documents_of(found.body))
-    matches.update(documents_of(found.heading))
+    """Raises IntegrityError where the full text knows a chunk that the index does not have."""
     as_written = None
-    if found.as_written is not None:
-        as_written = len(limits.within(set(documents_of(found.as_written))))
+    try:
+        matches = Counter(documents_of(found.body))
+        matches.update(documents_of(found.heading))
+        if found.as_written is not None:
+            as_written = len(limits.within(set(documents_of(found.as_written))))
+    except LookupError as error:
+        raise IntegrityError(
+            f"the full text holds {found.term.text[:MAX_TOLD_CHARS]!r} for a chunk that the index does not have",
+            hint="see `knowledge verify`; `knowledge rebuild` makes the full text again",
+        ) from error
     return TermSet(found, limits.within(matches.keys()), matches, as_written)
 
 

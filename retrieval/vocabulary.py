@@ -5,13 +5,14 @@ Read page by page and never held whole: what is kept is what is shown.
 
 import heapq
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from domain.errors import UsageError
 from domain.status import SearchStatus
 from retrieval.word_pattern import LimitedPattern
-from store.port import StoreIdentity, VocabularySnapshot
+from store.port import StoreIdentity, Visibility, VocabularySnapshot
 
 DEFAULT_LIMIT = 1_000
 MOST_WITH_FORMS = 20  # so many words are also counted in all of their forms; that reads the stems' postings
@@ -34,6 +35,7 @@ class WordsRequest(NamedTuple):
     field: Field | None = None  # counts, and words, of this part of the chunks only
     sort: Sort = "count"  # the most common first, or by the word's bytes
     with_stems: bool = True  # False: words and counts alone, `stem` is ""
+    visibility: Visibility = Visibility.everything()
 
 
 class Word(NamedTuple):
@@ -52,29 +54,31 @@ class WordsAnswer(NamedTuple):
     identity: StoreIdentity
     matched: int
     words: tuple[Word, ...]
+    has_documents: bool = True  # False: an answer of no word says nothing of words
 
 
 def list_words(snapshot: VocabularySnapshot, request: WordsRequest) -> WordsAnswer:
-    """In the main thread only (see retrieval.word_pattern). Raises UsageError for a pattern that cannot be read or
-    takes too long, and for limits that leave nothing."""
+    """In any thread (see retrieval.word_pattern). Raises UsageError for a pattern that cannot be read or takes too
+    long, and for limits that leave nothing."""
     _refuse_contradictions(request)
     column = _COLUMNS[request.field or ""]
     counter = _Counter()
-    wanted = counter.counting(_matching(snapshot, request, column))
-    kept = _first(wanted, request)
+    with _matching(snapshot, request, column) as wanted:
+        kept = _first(counter.counting(wanted), request)
     if request.with_stems:
-        words = _with_stems(snapshot, kept, column)
+        words = _with_stems(snapshot, kept, column, request.visibility)
     else:
         words = tuple(Word(word, "", chunks) for word, chunks in kept)
-    return WordsAnswer(_status(snapshot), snapshot.identity(), counter.number, words)
+    return _answer(snapshot, request, counter.number, words)
 
 
 def count_words(snapshot: VocabularySnapshot, request: WordsRequest) -> WordsAnswer:
     """The same without the words."""
     _refuse_contradictions(request)
     column = _COLUMNS[request.field or ""]
-    matched = sum(1 for _ in _matching(snapshot, request, column))
-    return WordsAnswer(_status(snapshot), snapshot.identity(), matched, ())
+    with _matching(snapshot, request, column) as wanted:
+        matched = sum(1 for _ in wanted)
+    return _answer(snapshot, request, matched, ())
 
 
 def _refuse_contradictions(request: WordsRequest) -> None:
@@ -89,14 +93,16 @@ def _refuse_contradictions(request: WordsRequest) -> None:
         )
 
 
-def _matching(snapshot: VocabularySnapshot, request: WordsRequest, column: str) -> Iterator[Counted]:
-    pattern = LimitedPattern(request.pattern) if request.pattern else None
-    pages: Iterator[Sequence[Counted]] = snapshot.word_pages(column)
-    if pattern is not None:
-        pages = map(pattern.matching, pages)
-    least, most = request.min_chunks, request.max_chunks
-    words = chain.from_iterable(pages)
-    return (pair for pair in words if pair[1] >= least and (most is None or pair[1] <= most))
+@contextmanager
+def _matching(snapshot: VocabularySnapshot, request: WordsRequest, column: str) -> Iterator[Iterator[Counted]]:
+    """The words that are asked for, to be read inside of the `with`."""
+    pages: Iterator[Sequence[Counted]] = snapshot.word_pages(column, visibility=request.visibility)
+    with ExitStack() as stack:
+        if request.pattern:
+            pages = map(stack.enter_context(LimitedPattern(request.pattern)).matching, pages)
+        least, most = request.min_chunks, request.max_chunks
+        words = chain.from_iterable(pages)
+        yield (pair for pair in words if pair[1] >= least and (most is None or pair[1] <= most))
 
 
 class _Counter:
@@ -121,17 +127,23 @@ def _first(words: Iterator[Counted], request: WordsRequest) -> list[Counted]:
     return kept
 
 
-def _status(snapshot: VocabularySnapshot) -> SearchStatus:
-    if snapshot.identity().complete_ns is None:
-        return SearchStatus.INDEX_INCOMPLETE
-    return SearchStatus.OK if snapshot.has_documents() else SearchStatus.INDEX_EMPTY
+def _answer(snapshot: VocabularySnapshot, request: WordsRequest, matched: int, words: tuple[Word, ...]) -> WordsAnswer:
+    identity = snapshot.identity()
+    has_documents = bool(snapshot.documents("", limit=1, visibility=request.visibility))
+    if identity.complete_ns is None:
+        status = SearchStatus.INDEX_INCOMPLETE
+    else:
+        status = SearchStatus.OK if has_documents else SearchStatus.INDEX_EMPTY
+    return WordsAnswer(status, identity, matched, words, has_documents)
 
 
-def _with_stems(snapshot: VocabularySnapshot, kept: Sequence[Counted], column: str) -> tuple[Word, ...]:
+def _with_stems(
+    snapshot: VocabularySnapshot, kept: Sequence[Counted], column: str, visibility: Visibility
+) -> tuple[Word, ...]:
     stems = snapshot.stems([word for word, _ in kept if _is_stemmed(word)])
     words = [Word(word, " ".join(stems.get(word, (word,))), chunks) for word, chunks in kept]
     if len(words) <= MOST_WITH_FORMS:
-        counts = snapshot.stem_counts_in([word.stem for word in words], column)
+        counts = snapshot.stem_counts_in([word.stem for word in words], column, visibility=visibility)
         words = [word._replace(chunks_any_form=counts.get(word.stem, word.chunks)) for word in words]
     return tuple(words)
 

@@ -6,16 +6,21 @@ is the same when stat says so (R26), else it is checked.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from domain.files import WALK_REASONS, FileCheck, Page, Reason
+from domain.files import WALK_REASONS, FileCheck, FileStat, Page, Reason
+from domain.retry_rules import SUSPECT_REASONS, FailureStanding, is_waiting
 from scheduler.walk import WalkedFile
+from store.failure_port import FailureRecord
 from store.port import StoredFile
 from store.state_port import RemovalCandidate
 
 RACY_WINDOW_NS = 2_000_000_000  # a change this soon after a check may not show in the times
+CLOCKS_APART_NS = 60_000_000_000  # a worker whose clock is further ahead has not seen when it checked a file (P29)
 PAGE_CAP_BYTES = 2 * 1024 * 1024  # text that one job carries, whatever the number of its files
 PAGE_KEYS_CAP_BYTES = 512 * 1024  # keys and hashes that one job carries: half of what a payload may be
 HASH_BYTES = 48  # of a file in a payload, beside its key
+KEPT_KEYS_CAP = 100_000  # of failures that a plan remembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,19 @@ class PlanPolicy:
     max_file_bytes: int
     trust_stat: bool = True  # change_detection: stat, and no --rehash
     force: bool = False  # --reindex: stored hashes do not count
+    generation: int = 0  # of this run: what it has looked at before its process was replaced is not looked at again
+    retry_failed: bool = False  # --rehash, --reindex: whether or not the time of their next try has come
+
+
+class NotTried(NamedTuple):
+    """Files that failed and are not tried in this run, of one reason and one standing."""
+
+    files: int
+    first: str  # the first key
+    next_ns: int  # the earliest next try; 0 = not by itself
+
+    def plus(self, other: "NotTried") -> "NotTried":
+        return NotTried(self.files + other.files, self.first, min(self.next_ns, other.next_ns))
 
 
 @dataclass(slots=True)
@@ -41,6 +59,25 @@ class PlanTally:
     bytes_to_check: int = 0
     candidates: int = 0
     warned: int = 0
+    failed: int = 0  # before, and not to be tried in this run
+    not_tried: dict[tuple[str, FailureStanding], NotTried] = field(default_factory=dict)  # by reason and standing
+    kept_failures: set[str] = field(default_factory=set)  # their keys, and those of ignored files
+    is_kept_cut: bool = False  # there are more of them than are remembered
+
+    def leave(self, failure: FailureRecord) -> None:
+        """Count a file that failed before and is not tried now."""
+        if failure.standing == "ignored":
+            self.skip(failure.key, Reason.IGNORED)
+        else:
+            self.failed += 1
+            kind = (failure.reason, failure.standing)
+            one = NotTried(1, failure.key, failure.next_ns)
+            known = self.not_tried.get(kind)
+            self.not_tried[kind] = one if known is None else known.plus(one)
+        if len(self.kept_failures) < KEPT_KEYS_CAP:
+            self.kept_failures.add(failure.key)
+        else:
+            self.is_kept_cut = True
 
     def skip(self, key: str, reason: Reason) -> None:
         self.skipped += 1
@@ -52,10 +89,55 @@ Planned = tuple[FileCheck, int] | RemovalCandidate
 """A file to be checked with its size in bytes, or a stored document that may have to go."""
 
 
+class _Judge:
+    """Sends a file to be checked, unless it failed before and is not to be tried yet.
+
+    Failures come in key order, as files do, and are asked for only where a file needs work: a run that finds nothing
+    to do reads none.
+    """
+
+    def __init__(self, failures: Iterable[FailureRecord], policy: PlanPolicy, tally: PlanTally) -> None:
+        self._failures = iter(failures)
+        self._last: FailureRecord | None = None
+        self._policy = policy
+        self._tally = tally
+
+    def check(self, file: WalkedFile, stored_hash: bytes) -> Iterator[Planned]:
+        failure = self._failure_of(file.key)
+        if failure is not None and stays_failed(failure, file.stat, self._policy):
+            self._tally.leave(failure)
+            return
+        self._tally.to_check += 1
+        self._tally.bytes_to_check += file.stat.size_bytes
+        is_suspect = failure is not None and failure.reason in SUSPECT_REASONS
+        yield FileCheck(file.key, stored_hash, is_suspect), file.stat.size_bytes
+
+    def _failure_of(self, key: str) -> FailureRecord | None:
+        while self._last is None or self._last.key < key:
+            self._last = next(self._failures, None)
+            if self._last is None:
+                return None
+        return self._last if self._last.key == key else None
+
+
+def stays_failed(failure: FailureRecord, stat: FileStat, policy: PlanPolicy) -> bool:
+    """Whether a run leaves a file alone that failed before: it has not changed since, and its time has not come."""
+    if failure.standing == "ignored":
+        return True
+    if policy.retry_failed or failure.stat != stat:
+        return False
+    return failure.standing == "quarantined" or is_waiting(failure.next_ns, policy.now_ns)
+
+
 def plan(
-    walked: Iterable[WalkedFile], stored: Iterable[StoredFile], policy: PlanPolicy, tally: PlanTally
+    walked: Iterable[WalkedFile],
+    stored: Iterable[StoredFile],
+    policy: PlanPolicy,
+    tally: PlanTally,
+    failures: Iterable[FailureRecord] = (),
 ) -> Iterator[Planned]:
-    """Merge two streams in key order. Yields what needs work; counts the rest."""
+    """Merge streams in key order. Yields what needs work; counts the rest."""
+    judge = _Judge(failures, policy, tally)
     stored_files = iter(stored)
     known = next(stored_files, None)
     for file in walked:
@@ -64,14 +146,14 @@ def plan(
             known = next(stored_files, None)
         tally.met += 1
         if known is None or known.key != file.key:
-            yield from _only_walked(file, tally)
+            yield from _only_walked(file, judge, tally)
             continue
         if file.skip is None and known.stat == file.stat and not known.reason and _is_settled(known, policy):
             tally.unchanged += 1
             if known.warnings != "[]":
                 tally.warned += 1
         else:
-            yield from _both(file, known, policy, tally)
+            yield from _both(file, known, policy, judge, tally)
         known = next(stored_files, None)
     while known is not None:
         yield from _only_stored(known, tally)
@@ -80,26 +162,23 @@ def plan(
 
 def _is_settled(known: StoredFile, policy: PlanPolicy) -> bool:
     """Whether equal stat fields prove equal bytes (R26)."""
+    if policy.generation and known.generation == policy.generation:
+        return True
     changed_ns = max(known.stat.mtime_ns, known.stat.ctime_ns)
     return (
         policy.trust_stat
         and not policy.force
         and known.checked_ns - changed_ns >= RACY_WINDOW_NS
         and changed_ns <= policy.now_ns
+        and known.checked_ns <= policy.now_ns + CLOCKS_APART_NS
     )
 
 
-def _check(file: WalkedFile, stored_hash: bytes, tally: PlanTally) -> Planned:
-    tally.to_check += 1
-    tally.bytes_to_check += file.stat.size_bytes
-    return FileCheck(file.key, stored_hash), file.stat.size_bytes
-
-
-def _only_walked(file: WalkedFile, tally: PlanTally) -> Iterator[Planned]:
+def _only_walked(file: WalkedFile, judge: _Judge, tally: PlanTally) -> Iterator[Planned]:
     if file.skip is not None:
         tally.skip(file.key, file.skip)
     else:
-        yield _check(file, b"", tally)
+        yield from judge.check(file, b"")
 
 
 def _only_stored(known: StoredFile, tally: PlanTally) -> Iterator[Planned]:
@@ -111,7 +190,9 @@ def _only_stored(known: StoredFile, tally: PlanTally) -> Iterator[Planned]:
         yield RemovalCandidate(known.key, Reason.GONE)
 
 
-def _both(file: WalkedFile, known: StoredFile, policy: PlanPolicy, tally: PlanTally) -> Iterator[Planned]:
+def _both(
+    file: WalkedFile, known: StoredFile, policy: PlanPolicy, judge: _Judge, tally: PlanTally
+) -> Iterator[Planned]:
     if file.skip is not None:
         tally.skip(file.key, file.skip)
         if not known.reason:
@@ -120,11 +201,11 @@ def _both(file: WalkedFile, known: StoredFile, policy: PlanPolicy, tally: PlanTa
     elif known.reason and known.reason not in WALK_REASONS and known.stat == file.stat and _is_settled(known, policy):
         # a cap that was raised since makes a large file a candidate again
         if known.reason == Reason.TOO_LARGE and file.stat.size_bytes <= policy.max_file_bytes:
-            yield _check(file, b"", tally)
+            yield from judge.check(file, b"")
         else:
             tally.skip(file.key, Reason(known.reason))
     else:
-        yield _check(file, b"" if policy.force else known.file_hash, tally)
+        yield from judge.check(file, b"" if policy.force else known.file_hash)
 
 
 def take_batch(
@@ -151,7 +232,7 @@ def into_pages(
     first_number: int = 1,
 ) -> Iterator[Page | RemovalCandidate]:
     """Cut a root's plan into pages of up to `files_per_page` files, `bytes_per_page` of text and the keys that one job
-    may carry; candidates pass through."""
+    may carry; candidates pass through, and suspects have pages of their own."""
     number = first_number
     files: list[FileCheck] = []
     text_bytes = keys_bytes = 0
@@ -160,6 +241,10 @@ def into_pages(
             yield item
             continue
         check, file_bytes = item
+        if check.is_suspect:
+            yield Page(number, root, (FileCheck(check.key, check.stored_hash),), alone=True)
+            number += 1
+            continue
         text_bytes += file_bytes
         keys_bytes += len(check.key.encode()) + HASH_BYTES
         is_over = text_bytes > bytes_per_page or keys_bytes > PAGE_KEYS_CAP_BYTES

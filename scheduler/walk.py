@@ -7,7 +7,7 @@ directory on the way down.
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -47,6 +47,10 @@ class WalkRules:
     scope: IgnoreScope
 
 
+def _unheeded() -> None:
+    """Nobody ends this walk."""
+
+
 @dataclass(slots=True)
 class WalkReport:
     """What the walk met beside files; filled while it goes on. Notes name what was left out for a reason of its own."""
@@ -54,6 +58,7 @@ class WalkReport:
     directories: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)  # (key of a directory, what the system said)
     notes: list[str] = field(default_factory=list)
+    heed: Callable[[], None] = _unheeded  # called at each directory; what it raises ends the walk
 
     @property
     def ended_well(self) -> bool:
@@ -195,6 +200,7 @@ def _enter(
     is_start: bool,
 ) -> _Level | None:
     """A directory's entries in key order, or None where there is nothing to walk."""
+    report.heed()
     try:
         with os.scandir(path) as listing:
             entries = [(e.name + "/" if e.is_dir(follow_symlinks=False) else e.name, e) for e in listing]

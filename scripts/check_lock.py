@@ -1,6 +1,8 @@
 """Says whether requirements.lock still holds what pyproject.toml asks for: pinned, hashed, from no address.
 
-Reads the two files and nothing else. With 1 it ends when the lock is stale; `make lock` makes it again.
+Beside it lie two parts of it, with the same versions and hashes: what the program needs when it runs, for the image,
+and what builds its wheel. Reads these files and nothing else. With 1 it ends when a lock is stale; `make lock` makes
+them again.
 """
 
 import re
@@ -9,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+WHOLE = "requirements.lock"
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+?)(?: ; (.+?))? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
 NAME = re.compile(r"^[A-Za-z0-9._-]+")
@@ -26,7 +29,37 @@ def problems(pyproject: str, lock: str) -> list[str]:
     return found
 
 
-def _pins(lock: str) -> tuple[dict[str, str], list[str]]:
+def part_problems(part: str, wanted: list[str], lock: str, name: str) -> list[str]:
+    """What is wrong with the lock `name`, a part of the whole one that holds `wanted`, one line each."""
+    pins, found = _pins(part, name)
+    for requirement in wanted:
+        found += _unmet(requirement, pins, name)
+    whole = set(_blocks(lock))
+    found += [
+        f"{name}: {block.split()[0]} is pinned otherwise than in {WHOLE}"
+        for block in _blocks(part)
+        if block not in whole
+    ]
+    return found
+
+
+def parts(pyproject: str) -> dict[str, list[str]]:
+    """The parts of the lock by file name, and the requirements that each holds with all that they need."""
+    read = tomllib.loads(pyproject)
+    project = read["project"]
+    return {
+        "requirements-runtime.lock": [*project["dependencies"], *project["optional-dependencies"]["local"]],
+        "requirements-build.lock": read["build-system"]["requires"],
+    }
+
+
+def _blocks(lock: str) -> list[str]:
+    """Each pin with its hashes; what a pin's marker says may differ between a part and the whole."""
+    blocks = re.split(r"\n(?=\S)", lock.strip())
+    return [re.sub(r" ; .+? (?=\\\n)", " ", block) for block in blocks if block]
+
+
+def _pins(lock: str, name: str = WHOLE) -> tuple[dict[str, str], list[str]]:
     """Pinned versions by normalised name, and the lines that are neither a pin nor a hash of one."""
     pins: dict[str, str] = {}
     found: list[str] = []
@@ -36,22 +69,22 @@ def _pins(lock: str) -> tuple[dict[str, str], list[str]]:
             hashed = True
         elif (pin := PIN.match(line)) is not None:
             if not hashed:
-                found.append(f"requirements.lock:{number - 1}: no hash")
+                found.append(f"{name}:{number - 1}: no hash")
             pins[_normal(pin[1])] = pin[2]
             hashed = False
         else:
-            found.append(f"requirements.lock:{number}: neither a pin nor a hash: {line[:60]!r}")
+            found.append(f"{name}:{number}: neither a pin nor a hash: {line[:60]!r}")
     return pins, found
 
 
-def _unmet(requirement: str, pins: dict[str, str]) -> list[str]:
+def _unmet(requirement: str, pins: dict[str, str], name: str = WHOLE) -> list[str]:
     specification = requirement.split(";")[0]
     match = NAME.match(specification)
     if match is None:
         return [f"cannot read the requirement {requirement!r}"]
     pinned = pins.get(_normal(match[0]))
     if pinned is None:
-        return [f"{match[0]} is not in requirements.lock"]
+        return [f"{match[0]} is not in {name}"]
     clauses = CLAUSE.findall(specification)
     return [
         f"{match[0]} {pinned} is not {sign}{bound}"
@@ -83,11 +116,15 @@ def _normal(name: str) -> str:
 
 
 def main() -> int:
-    found = problems((ROOT / "pyproject.toml").read_text(), (ROOT / "requirements.lock").read_text())
+    pyproject, lock = (ROOT / "pyproject.toml").read_text(), (ROOT / WHOLE).read_text()
+    found = problems(pyproject, lock)
+    for name, wanted in parts(pyproject).items():
+        part = (ROOT / name).read_text() if (ROOT / name).is_file() else ""
+        found += part_problems(part, wanted, lock, name)
     for problem in found:
         sys.stderr.write(f"{problem}\n")
     if found:
-        sys.stderr.write("requirements.lock is stale: run `make lock`\n")
+        sys.stderr.write("a lock is stale: run `make lock`\n")
     return 1 if found else 0
 
 

@@ -7,12 +7,13 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from app.config import Loaded, process_environ
-from app.consistency import told_consistently
+from app.consistency import absence_of, standing_of, told_consistently
 from app.enumerating import document_budget, enumerate_base
 from app.mcp_cursor import about_call, parse_cursor
 from app.mcp_exposure import ENUMERATE, READ, SEARCH
@@ -110,9 +111,9 @@ class ToolCalls:
                     user_home=process_environ().get("HOME", ""),
                 )
                 with base.store.snapshot() as snapshot:
-                    shown = show(snapshot, request, places)
+                    shown = show(snapshot, request, places, partial(standing_of, base))
                     tier = base_tier(self.settings, snapshot.vector_status(), has_documents=True)
-                return read_tool_answer(shown, tier, arguments.document_sha256, page)
+                return read_tool_answer(shown, tier, standing_of(base), arguments.document_sha256, page)
         except NotBuiltError as error:
             return read_not_built_answer(error, self._tier_without_index())
 
@@ -128,12 +129,13 @@ class ToolCalls:
 
     @contextmanager
     def _opened(self) -> Iterator[ReadableBase]:
-        """Raises NotBuiltError naming the places that were looked at."""
+        """Nothing is written, not even the last step of a restore. Raises NotBuiltError naming the places that were
+        looked at."""
         try:
-            with readable_base(self.settings) as base:
+            with readable_base(self.settings, finishes_restores=False) as base:
                 yield base
         except NotBuiltError:
-            message, hint = not_built_message(self._loaded.located, self.settings)
+            message, hint = not_built_message(self._loaded.located, self.settings, absence_of(self.settings))
             raise NotBuiltError(message, hint=hint) from None
 
     def _page(self, tool: str, arguments: msgspec.Struct, cursor: str) -> Page:

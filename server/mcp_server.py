@@ -9,10 +9,19 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from anyio import CapacityLimiter, to_thread
-from mcp.server import MCPServer
-from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
+from anyio import CapacityLimiter, create_memory_object_stream, create_task_group, to_thread
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
 
 from app.present import unexpected_error
 from app.present_mcp import ToolAnswer, failed, server_instructions
@@ -21,6 +30,7 @@ from domain.errors import KnowledgeError, NotFoundError
 from domain.status import DegradeCause
 from server.mcp_calls import ToolCalls
 from server.mcp_tools import TOOLS, McpTool
+from server.mcp_unreadable import without_unreadable
 
 SERVER_NAME = "knowledge"
 CALLS_AT_A_TIME = 4  # each works in a thread of its own; more would only wait for the processor
@@ -28,27 +38,35 @@ MAX_SHOWN_CHARS = 80
 log = logging.getLogger("knowledge.mcp")
 
 
-class KnowledgeMcpServer(MCPServer[Any]):
-    """Serves the named tools of `tools` and no others. Arguments are checked here, not by signatures: what a client
-    sends is refused in our own words, and nothing is guessed."""
+class KnowledgeMcpServer:
+    """Serves the named tools of `tools` and no others: no prompts and no resources either, so none are announced.
+    Arguments are checked here, not by signatures: what a client sends is refused in our own words, and nothing is
+    guessed."""
 
     def __init__(self, calls: ToolCalls, names: Sequence[str], *, tools: Sequence[McpTool] = TOOLS) -> None:
-        super().__init__(
+        self.protocol = Server(
             SERVER_NAME,
             version=_version(),
             instructions=server_instructions(calls.settings.description, calls.roots()),
-            subscriptions=False,
+            on_list_tools=self._on_list_tools,
+            on_call_tool=self._on_call_tool,
         )
         self._calls = calls
         self._exposed = {tool.name: tool for tool in tools if tool.name in names}
         self._limiter = CapacityLimiter(CALLS_AT_A_TIME)
 
+    async def run_stdio(self) -> None:
+        """Until the client closes standard input."""
+        to_server, readable = create_memory_object_stream[SessionMessage | Exception]()
+        async with stdio_server() as (received, sent), create_task_group() as tasks:
+            tasks.start_soon(without_unreadable, received, to_server, sent)
+            await self.protocol.run(readable, sent, self.protocol.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
     async def list_tools(self) -> list[Tool]:
         return await to_thread.run_sync(self._tools)
 
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Never raises: a failure is a result that says so, for the model to read."""
         gone = threading.Event()  # whoever asked waits no more
 
@@ -66,6 +84,14 @@ class KnowledgeMcpServer(MCPServer[Any]):
             structured_content=answer.value,
             is_error=answer.is_error,
         )
+
+    async def _on_list_tools(
+        self, _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=await self.list_tools())
+
+    async def _on_call_tool(self, _context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        return await self.call_tool(params.name, params.arguments or {})
 
     def _tools(self) -> list[Tool]:
         annotations = ToolAnnotations(

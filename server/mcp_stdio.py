@@ -34,10 +34,11 @@ def serve(loaded: Loaded, names: Sequence[str]) -> int:
     calls = ToolCalls(loaded)
     try:
         server = KnowledgeMcpServer(calls, tools)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _end)
+        signal.signal(signal.SIGTERM, _end)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as in the background of a script
+            signal.signal(signal.SIGINT, _end)
         log.info("serving %s of the index at %s", ", ".join(tools), loaded.settings.home)
-        asyncio.run(server.run_stdio_async())
+        asyncio.run(server.run_stdio())
     finally:
         calls.close()
     return 0

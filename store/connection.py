@@ -15,6 +15,7 @@ from domain.errors import (
     NotBuiltError,
     StorageError,
 )
+from domain.layout import STATE_NAME
 from store import driver, files
 
 if TYPE_CHECKING:
@@ -66,10 +67,14 @@ def translate(error: Exception, path: Path) -> KnowledgeError:
 
 
 def _damaged(error: Exception, path: Path) -> IntegrityError:
-    return IntegrityError(
-        f"{path} is damaged or is no database of this program ({error})",
-        hint="see `knowledge verify`; `knowledge reset --force` starts anew from the files",
-    )
+    if path.name == STATE_NAME:  # a reset needs it, and keeps it
+        hint = (
+            "`knowledge restore --force FILE` where there is a backup; else move it away, then"
+            " `knowledge reset --force` and `knowledge index` start anew from the files"
+        )
+    else:
+        hint = "see `knowledge verify`; `knowledge reset --force` starts anew from the files"
+    return IntegrityError(f"{path} is damaged or is no database of this program ({error})", hint=hint)
 
 
 class translated:  # noqa: N801 - it reads as the statement that it is: `with translated(path):`

@@ -24,6 +24,7 @@ from store.fence import (
     decide_vectors,
 )
 from store.full_text import delete_full_text, insert_full_text
+from store.log_keeping import LogKeeper
 from store.meta import bump_commit_seq, commit_seq, set_meta
 from store.port import StoreCounts, StoreIdentity, Visibility
 from store.vector_port import VectorStatus
@@ -64,6 +65,7 @@ class SqliteStoreWriter:
     def __init__(self, connection: driver.Connection, path: Path) -> None:
         self._connection = connection
         self._path = path
+        self._log = LogKeeper(connection, path)
 
     @property
     def connection(self) -> driver.Connection:
@@ -74,16 +76,14 @@ class SqliteStoreWriter:
             if not len(group):
                 return GroupResult((), commit_seq(self._connection), 0)
             with immediate(self._connection):
-                return self._apply(group)
+                result = self._apply(group)
+            self._log.keep()
+            return result
 
     def highest_generation(self) -> int:
         """The highest generation that meta, a document or a tombstone knows (R25)."""
         with translated(self._path):
-            row = self._connection.execute(
-                "SELECT max(coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation'), 0),"
-                " coalesce((SELECT max(generation) FROM tombstones), 0))"
-            ).fetchone()
-        return int(row[0])
+            return queries.highest_generation(self._connection)
 
     def close_generation(self, generation: int, *, complete: bool = False) -> None:
         with translated(self._path), immediate(self._connection):

@@ -189,6 +189,12 @@ def make_spool(layout: BaseLayout) -> Path:
     return layout.spool
 
 
+def make_calls(layout: BaseLayout) -> Path:
+    """The directory of what is asked of the writer, 0700."""
+    layout.calls.mkdir(mode=PRIVATE_DIRECTORY_MODE, exist_ok=True)
+    return layout.calls
+
+
 def clear_spool(layout: BaseLayout) -> int:
     """Drop what earlier runs left in the spool; the files are read again where they matter."""
     if lstat_or_none(layout.spool) is None:

@@ -6,11 +6,14 @@ from functools import cache
 from pathlib import Path
 
 from domain.errors import BaseMismatchError, FormatError, IntegrityError, NotBuiltError
+from domain.layout import LOCK_NAME
 from store import driver
 from store.connection import immediate, translated
 from store.vector_schema import (
     VECTOR_FINGERPRINT,
     VECTOR_OBJECTS,
+    VECTORS_LAYOUT,
+    VECTORS_LAYOUT_KEY,
     drop_vector_schema,
     vector_fingerprint,
     vector_objects,
@@ -52,6 +55,14 @@ DROP_ORDER = (
 # merging eight segments at a time are a fifth less work than the defaults.
 FULL_TEXT_OPTIONS = (("hashsize", 64 * 1024 * 1024), ("pgsz", 8100), ("automerge", 8))
 RESET_HINT = "run `knowledge reset --force`, then `knowledge index`: everything is made again from the files"
+UPGRADE_HINT = (
+    "run `knowledge upgrade`: a new index is made beside this one and takes over its vectors; or start anew with"
+    " `knowledge reset --force`, then `knowledge index`"
+)
+PROGRAM_HINT = "upgrade this program to the version that wrote it"
+# rows of meta that every format has, and that nobody else's table of this name would hold together
+IDENTIFYING_ROWS = ("format_version", "base_id", "store_uuid")
+MAX_META_ROWS = 1000
 
 
 @cache
@@ -130,29 +141,62 @@ def check_format(connection: driver.Connection, path: Path, *, base_id: str | No
         objects = _objects(connection)
         if is_foreign(connection) or is_blank(connection):
             _refuse_foreign(connection, path)
-        has_meta = objects.get("meta") == _expected_objects()["meta"]
-        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall()) if has_meta else {}
+        meta = meta_rows(connection)
         found = fingerprint(connection)
-    version = meta.get("format_version", "")
+    version, layout = meta.get("format_version", ""), meta.get(VECTORS_LAYOUT_KEY, str(VECTORS_LAYOUT))
     if _is_number(version) and int(version) > FORMAT_VERSION:
-        raise FormatError(
-            f"{path} has format {version}, this program knows {FORMAT_VERSION}",
-            hint="upgrade this program to the version that wrote it",
-        )
+        raise FormatError(f"{path} has format {version}, this program knows {FORMAT_VERSION}", hint=PROGRAM_HINT)
     if _is_number(version) and int(version) < FORMAT_VERSION:
-        raise FormatError(f"{path} has the older format {version} (now {FORMAT_VERSION})", hint=RESET_HINT)
+        raise _other_format(path, f"{path} has the older format {version} (now {FORMAT_VERSION})", meta, base_id)
     if found != SCHEMA_FINGERPRINT or not _has_whole_vectors_or_none(objects):
-        raise FormatError(
-            f"{path} has another shape than format {FORMAT_VERSION}: {_difference(objects)}", hint=RESET_HINT
-        )
+        difference = f"another shape than format {FORMAT_VERSION}: {_difference(objects)}"
+        raise _other_format(path, f"{path} has {difference}", meta, base_id)
     if not _is_number(version):
-        raise FormatError(f"{path} does not say its format version", hint=RESET_HINT)
+        raise _other_format(path, f"{path} does not say its format version", meta, base_id)
     if base_id is not None and meta.get("base_id") != base_id:
-        raise BaseMismatchError(
-            f"{path} belongs to another base than state.db beside it",
-            hint=f"put the file back where it came from, or {RESET_HINT}",
-        )
+        raise _other_base(path)
+    if layout != str(VECTORS_LAYOUT):
+        known = f"this program knows {VECTORS_LAYOUT}"
+        raise FormatError(f"the vectors of {path} have the layout {layout!r}, {known}", hint=PROGRAM_HINT)
     return meta
+
+
+def meta_rows(connection: driver.Connection) -> dict[str, str]:
+    """The rows of meta of a store of any format; none where there is no such table."""
+    columns = {str(row[1]) for row in connection.execute("PRAGMA table_info(meta)").fetchall()}
+    if not columns >= {"key", "value"}:
+        return {}
+    rows = connection.execute("SELECT key, value FROM meta LIMIT ?", (MAX_META_ROWS,)).fetchall()
+    return {key: value for key, value in rows if isinstance(key, str) and isinstance(value, str)}
+
+
+def _other_format(path: Path, message: str, meta: dict[str, str], base_id: str | None) -> FormatError:
+    """The refusal of a store of another format: an upgrade needs to know whose it is."""
+    stored_id = meta.get("base_id")
+    if not stored_id:
+        return FormatError(message, hint=RESET_HINT)
+    if base_id is not None and stored_id != base_id:
+        return _other_base(path)
+    error = FormatError(message, hint=_upgrade_hint(path))
+    error.is_upgradable = True
+    return error
+
+
+def _upgrade_hint(path: Path) -> str:
+    from store.lock import holder_of, is_held  # only for this sentence
+
+    lock = path.with_name(LOCK_NAME)
+    holder = holder_of(lock)
+    if holder.startswith("`knowledge upgrade`") and is_held(lock):
+        return f"{holder} is making a new one: wait for it to end"
+    return UPGRADE_HINT
+
+
+def _other_base(path: Path) -> BaseMismatchError:
+    return BaseMismatchError(
+        f"{path} belongs to another base than state.db beside it",
+        hint=f"put the file back where it came from, or {RESET_HINT}",
+    )
 
 
 def _has_whole_vectors_or_none(objects: dict[str, str]) -> bool:
@@ -166,9 +210,13 @@ def _is_number(text: str) -> bool:
 
 def is_foreign(connection: driver.Connection) -> bool:
     """Whether this is another program's database: it holds something, and less than half of what ours do (one
-    that was broken lacks an object or two, while `documents` and `meta` are anybody's names)."""
+    that was broken lacks an object or two, while `documents` and `meta` are anybody's names), nor the rows of meta that
+    an index of any format has."""
     names = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema").fetchall()}
-    return bool(names) and len(names & set(CORE_OBJECTS)) * 2 < len(CORE_OBJECTS)
+    if not names or len(names & set(CORE_OBJECTS)) * 2 >= len(CORE_OBJECTS):
+        return False
+    meta = meta_rows(connection)
+    return not all(meta.get(name) for name in IDENTIFYING_ROWS)
 
 
 def is_blank(connection: driver.Connection) -> bool:
@@ -199,7 +247,7 @@ def _refuse_foreign(connection: driver.Connection, path: Path) -> None:
 
 def _difference(objects: dict[str, str]) -> str:
     """What is missing, foreign or changed, in words."""
-    expected = _expected_objects() | (_expected_vectors() if vector_objects(objects) else {})
+    expected = _expected_objects() | (expected_vectors() if vector_objects(objects) else {})
     missing = sorted(set(expected) - set(objects))
     foreign = sorted(set(objects) - set(expected))
     changed = sorted(name for name in set(expected) & set(objects) if expected[name] != objects[name])
@@ -217,7 +265,8 @@ def _expected_objects() -> dict[str, str]:
 
 
 @cache
-def _expected_vectors() -> dict[str, str]:
+def expected_vectors() -> dict[str, str]:
+    """The SQL of every vector object by its name, as SQLite keeps it."""
     return vector_objects(_objects_of((*schema_statements(), *vector_statements())))
 
 

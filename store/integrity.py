@@ -6,10 +6,9 @@ writes: the caller holds the base's lock. Everything is read in pages: memory st
 stays open.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from domain.checks import CheckResult, failed, not_run, passed
 from store import driver, files, integrity_vectors
@@ -17,11 +16,9 @@ from store.connection import open_reader, translate
 from store.format_gate import FORMAT_VERSION, FULL_TEXT_TABLES, RESET_HINT
 from store.integrity_full_text import COPIED_TABLE, NO_VERDICT_CODES, REBUILD_HINT, copy_for_check, full_text_check
 from store.integrity_texts import check_documents, check_texts
+from store.integrity_threads import Part, run_beside
 from store.naming import NAMED, printable_key, sentence
 from store.vector_schema import has_vectors
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 LOCK_HINT = "run `knowledge verify` again when that is over"
 # of a larger file no full-text table is copied into memory, where it takes about a sixth of it
@@ -31,13 +28,20 @@ SUBSTRING_SETTINGS = ("auto", "on", "off")
 _DAMAGE = (driver.Error, TypeError, ValueError)
 
 Check = Callable[[driver.Connection], CheckResult]
-Part = Callable[[], list[CheckResult]]
+Watch = Callable[[driver.Connection], None]
 
 
 def check(
-    connection: driver.Connection, path: Path, deep: bool, *, not_exclusive_because: str = ""
+    connection: driver.Connection,
+    path: Path,
+    deep: bool,
+    *,
+    not_exclusive_because: str = "",
+    watch: Watch = lambda connection: None,
 ) -> tuple[CheckResult, ...]:
     """Every check, in the order of what rests on what. `deep` also puts every document together again.
+
+    `watch` is told of the connections that are opened for it.
 
     `not_exclusive_because` says why the caller does not hold the base's lock, where it does not: what needs a store
     that stands still is then not run, and says so.
@@ -47,35 +51,19 @@ def check(
         results = _content_results(connection, path, deep, not_exclusive_because)
         return (*results, *_full_text_results(connection, path, FULL_TEXT_TABLES, not_exclusive_because))
     with closing(open_reader(path)) as reader, closing(open_reader(path)) as copier:
+        watch(reader)
+        watch(copier)
         status = files.lstat_or_none(path)
         copied = (COPIED_TABLE,) if status is not None and status.st_size <= MAX_COPIED_OF_BYTES else ()
         others = tuple(table for table in FULL_TEXT_TABLES if table not in copied)
-        with _threads(connection, copier) as run:
-            parts = [
-                run(lambda: _full_text_results(connection, path, others, "")),
-                run(lambda: _copied_results(copier, path, copied)),
-            ]
-            results = _content_results(reader, path, deep, "")
-            full_text = {result.table: result for part in parts for result in part.result()}
+        parts = (
+            Part(connection, lambda: _full_text_results(connection, path, others, "")),
+            Part(copier, lambda: _copied_results(copier, path, copied)),
+            Part(reader, lambda: _content_results(reader, path, deep, "")),
+        )
+        in_place, in_copy, results = run_beside(parts)
+    full_text = {result.table: result for result in (*in_place, *in_copy)}
     return (*results, *(full_text[table] for table in FULL_TEXT_TABLES))
-
-
-@contextmanager
-def _threads(*connections: driver.Connection) -> Iterator[Callable[[Part], "Future[list[CheckResult]]"]]:
-    """Run parts over these connections, one each, in threads that are over at the end of the block.
-
-    FTS5 compares a table with the text in one long statement, most of the time of all checks; Python and another
-    statement run on meanwhile.
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(len(connections)) as threads:
-        try:
-            yield threads.submit
-        except BaseException:
-            for connection in connections:
-                connection.interrupt()
-            raise
 
 
 def _content_results(

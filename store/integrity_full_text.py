@@ -41,24 +41,31 @@ def full_text_check(table: str) -> Callable[[driver.Connection], CheckResult]:
 
     def run(connection: driver.Connection) -> CheckResult:
         name = f"full_text:{table}"
-        missing = connection.execute(
-            f"SELECT id FROM {content} WHERE NOT EXISTS (SELECT 1 FROM {rows} WHERE {rows}.id = {content}.id)"  # noqa: S608
-        )
-        first = [row[0] for row in missing.fetchmany(NAMED)]
-        count = len(first) + sum(1 for _ in missing)
+        differs = rank_check(connection, table)
         indexed, wanted = connection.execute(
             f"SELECT (SELECT count(*) FROM {rows}), (SELECT count(*) FROM {content})"  # noqa: S608
         ).fetchone()
+        # FTS5 has asked for the row of each chunk, without which it says damaged: of as many, none is a ghost
+        if not differs and indexed == wanted:
+            return passed(name, table=table)
+        first, count = _missing(connection, content, rows)
         ghosts = indexed - (wanted - count)
         found = [f"{count} chunks are missing in it"] * bool(count)
         found += [f"it holds {ghosts} chunks that are no more"] * bool(ghosts)
-        found += [f"it differs from the text ({words})" for words in rank_check(connection, table)]
-        if not found:
-            return passed(name, table=table)
+        found += [f"it differs from the text ({words})" for words in differs]
         keys = keys_of_chunks(connection, first)
         return failed(name, f"{table}: {'; '.join(found)}", REBUILD_HINT, table=table, documents=keys)
 
     return run
+
+
+def _missing(connection: driver.Connection, content: str, rows: str) -> tuple[list[int], int]:
+    """The first ids of chunks without a row, and how many there are."""
+    missing = connection.execute(
+        f"SELECT id FROM {content} WHERE NOT EXISTS (SELECT 1 FROM {rows} WHERE {rows}.id = {content}.id)"  # noqa: S608
+    )
+    first = [row[0] for row in missing.fetchmany(NAMED)]
+    return first, len(first) + sum(1 for _ in missing)
 
 
 def rank_check(connection: driver.Connection, table: str) -> list[str]:

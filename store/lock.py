@@ -36,6 +36,10 @@ class WriteLock:
         self._purpose = purpose
         self._descriptor: int | None = None
 
+    @property
+    def path(self) -> Path:
+        return self._path
+
     def acquire(self) -> None:
         """Take the lock at once. Raises LockedError naming the holder, UnsafePlaceError for a link, StorageError."""
         refuse_unsafe(self._path)
@@ -44,6 +48,15 @@ class WriteLock:
         with contextlib.suppress(OSError):  # a full disk takes no name; the lock is held all the same
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, holder.encode(), 0)
+
+    def is_at_its_path(self) -> bool:
+        """Whether the file that is locked is still the one at its path: one that was removed or replaced keeps nobody
+        out any more. Only while it is held."""
+        if self._descriptor is None:
+            return False
+        there = lstat_or_none(self._path)
+        mine = os.fstat(self._descriptor)
+        return there is not None and (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
     def release(self) -> None:
         if self._descriptor is None:

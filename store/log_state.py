@@ -39,8 +39,22 @@ def log_frames(connection: driver.Connection) -> LogFrames | None:
     return LogFrames(max(0, int(in_log)), max(0, int(folded_in)))
 
 
+class ReadLock(NamedTuple):
+    """A read transaction of another process."""
+
+    pid: int  # 0 or less: of a process that this one cannot see
+    lock: int  # which of the five read locks; what its readers see, store.wal_index says
+
+
 def reading_processes(database: Path, table: Path = LOCK_TABLE) -> tuple[int, ...] | None:
-    """Other processes with a read transaction open now, 0 for one that this one cannot see (of another container).
+    """Other processes with a read transaction open now, 0 for one that this one cannot see (of another container);
+    None as of `read_locks`."""
+    locks = read_locks(database, table)
+    return None if locks is None else tuple(sorted({max(0, held.pid) for held in locks}))
+
+
+def read_locks(database: Path, table: Path = LOCK_TABLE) -> tuple[ReadLock, ...] | None:
+    """The read locks that other processes hold now, by process.
 
     The caller has a connection to the database open. None where the system does not tell: there is no table of locks,
     or it does not show the caller's own (a file system that gives other numbers there than to stat).
@@ -55,8 +69,13 @@ def reading_processes(database: Path, table: Path = LOCK_TABLE) -> tuple[int, ..
     own = os.getpid()
     if not any(int(found[1]) == own and int(found[5]) <= _CONNECTION_BYTE <= int(found[6]) for found in held):
         return None
-    readers = {int(found[1]) for found in held if any(int(found[5]) <= b <= int(found[6]) for b in _READ_BYTES)}
-    return tuple(sorted(max(0, pid) for pid in readers - {own}))
+    locks = [
+        ReadLock(int(found[1]), byte - _READ_BYTES[0])
+        for found in held
+        for byte in _READ_BYTES
+        if int(found[5]) <= byte <= int(found[6]) and int(found[1]) != own
+    ]
+    return tuple(sorted(set(locks)))
 
 
 def _place(found: re.Match[str]) -> tuple[int, int, int]:

@@ -36,6 +36,7 @@ class StoredFile(NamedTuple):
     file_hash: bytes  # b"" for a skipped file
     reason: str  # "" for a document, else why the file was skipped
     warnings: str  # JSON list of codes, "[]" mostly
+    generation: int = 0  # of the run that looked at it last
 
 
 class StoreCounts(NamedTuple):
@@ -53,6 +54,7 @@ class StoreIdentity(NamedTuple):
     format_version: int
     substring_index: str
     complete_ns: int | None  # when a full run last ended; None before the first (status index_incomplete)
+    generation: int = 0  # of the newest run that has written to it (R25)
 
 
 class StoredDocument(NamedTuple):
@@ -271,14 +273,16 @@ class VocabularySnapshot(Protocol):
 
     def identity(self) -> StoreIdentity: ...
 
-    def has_documents(self) -> bool: ...
+    def documents(
+        self, prefix: str, *, after: str = "", limit: int = 1000, visibility: Visibility
+    ) -> Sequence[StoredDocument]: ...
 
     def stems(self, words: Sequence[str]) -> Mapping[str, tuple[str, ...]]: ...
 
-    def word_pages(self, column: str) -> Iterator[Sequence[tuple[str, int]]]:
+    def word_pages(self, column: str, *, visibility: Visibility) -> Iterator[Sequence[tuple[str, int]]]:
         """Every word with the number of chunks that hold it, in the byte-wise order of the words, page by page."""
         ...
 
-    def stem_counts_in(self, stems: Sequence[str], column: str) -> Mapping[str, int]:
+    def stem_counts_in(self, stems: Sequence[str], column: str, *, visibility: Visibility) -> Mapping[str, int]:
         """How many chunks hold each stem in the column; stems that are nowhere are left out."""
         ...

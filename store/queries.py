@@ -16,10 +16,11 @@ _new = tuple.__new__  # the constructor of a named tuple is a Python call, and a
 PREFIX_END = "0"  # the character after "/": keys below "docs/" are those from "docs/" up to "docs0"
 
 _SCAN = """
-SELECT key, size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns, file_hash, '' AS reason, warnings
+SELECT key, size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns, file_hash, '' AS reason, warnings, generation
 FROM documents WHERE key >= :first AND key < :end
 UNION ALL
-SELECT key, size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns, x'' AS file_hash, reason, '[]' AS warnings
+SELECT key, size_bytes, mtime_ns, ctime_ns, inode, device, checked_ns, x'' AS file_hash, reason, '[]' AS warnings,
+       generation
 FROM skipped_files WHERE key >= :first AND key < :end
 ORDER BY key LIMIT :limit
 """
@@ -58,6 +59,7 @@ def identity(connection: driver.Connection) -> StoreIdentity:
         format_version=int(meta["format_version"]),
         substring_index=meta["substring_index"],
         complete_ns=int(meta["complete_ns"]) if meta.get("complete_ns") else None,
+        generation=int(meta["generation"]),
     )
 
 
@@ -184,3 +186,12 @@ def moved_keys(connection: driver.Connection, keys: Sequence[str], generation: i
             moved.add(old)
             used.add(new)
     return moved
+
+
+def highest_generation(connection: driver.Connection) -> int:
+    """The highest generation that meta, a document or a tombstone knows (R25): each write raises that of meta."""
+    row = connection.execute(
+        "SELECT max(coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation'), 0),"
+        " coalesce((SELECT max(generation) FROM tombstones), 0))"
+    ).fetchone()
+    return int(row[0])

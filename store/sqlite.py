@@ -90,6 +90,10 @@ class SqliteSnapshot:
         with translated(self._path):
             return queries.skipped(self._connection, prefix, limit)
 
+    def highest_generation(self) -> int:
+        with translated(self._path):
+            return queries.highest_generation(self._connection)
+
     def has_documents(self) -> bool:
         with translated(self._path):
             return lexical.has_documents(self._connection)
@@ -117,13 +121,13 @@ class SqliteSnapshot:
         with translated(self._path):
             return vocabulary.words_among(self._connection, words)
 
-    def word_pages(self, column: str) -> Iterator[Sequence[tuple[str, int]]]:
+    def word_pages(self, column: str, *, visibility: Visibility) -> Iterator[Sequence[tuple[str, int]]]:
         with translated(self._path):
-            yield from vocabulary.word_pages(self._connection, column)
+            yield from vocabulary.word_pages(self._connection, column, visibility)
 
-    def stem_counts_in(self, stems: Sequence[str], column: str) -> Mapping[str, int]:
+    def stem_counts_in(self, stems: Sequence[str], column: str, *, visibility: Visibility) -> Mapping[str, int]:
         with translated(self._path):
-            return vocabulary.stem_counts_in(self._connection, stems, column)
+            return vocabulary.stem_counts_in(self._connection, stems, column, visibility)
 
     def rank_words(
         self, terms: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility

@@ -1,12 +1,13 @@
 """The seam of state.db: runs, roots, pages and failures as values, and who keeps them (see store.port)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from domain.files import FileStat, Reason
-
-RunState = Literal["walking", "waiting", "done", "partial", "failed", "interrupted"]
+from store.failure_port import FailureLedgerPort, FailureRecord
+from store.run_port import Change, RunLedgerPort
+from store.schedule_port import ScheduleLedgerPort
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,31 +18,6 @@ class RootRecord:
     path: str  # absolute
     single_files: tuple[str, ...] = ()  # posix paths below it: only these belong to the base; () = the folder
     last_full_generation: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    id: int
-    generation: int
-    kind: str
-    trigger: str
-    roots: tuple[str, ...]
-    state: str
-    started_ns: int
-    ended_ns: int | None
-    counts: dict[str, int]
-    cause: str = ""
-    full: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FailureRecord:
-    key: str
-    reason: str
-    detail: str
-    tries: int
-    first_ns: int
-    last_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +38,12 @@ class PageOutcome:
     failures: tuple[FailureRecord, ...] = ()
     recovered: tuple[str, ...] = ()  # keys whose earlier failure is over
     candidates: tuple[RemovalCandidate, ...] = ()
+    changes: Mapping[Change, Sequence[str]] = field(
+        default_factory=dict
+    )  # the keys of documents, by what became of them
 
 
-class StateStore(Protocol):
+class StateStore(RunLedgerPort, FailureLedgerPort, ScheduleLedgerPort, Protocol):
     """Authority over runs, roots and failures: state.db. Synchronous, each call one short transaction."""
 
     def base_id(self) -> str: ...
@@ -75,25 +54,13 @@ class StateStore(Protocol):
 
     def remove_root(self, name: str) -> None: ...
 
-    def begin_run(self, run: RunRecord, *, floor_generation: int) -> RunRecord:
-        """Record a run and issue its generation: one above every number known (R25), in one transaction."""
-        ...
-
-    def end_run(self, run_id: int, state: RunState, counts: dict[str, int], cause: str) -> None: ...
-
-    def set_run_state(self, run_id: int, state: RunState, cause: str) -> None:
-        """Say what a run that goes on is at, and why."""
-        ...
-
-    def runs(self, limit: int = 20) -> Sequence[RunRecord]: ...
-
     def plan_pages(self, run_id: int, pages: Sequence[tuple[int, bytes]]) -> None: ...
 
+    def done_pages(self, run_id: int, numbers: Sequence[int]) -> Mapping[int, dict[str, int]]:
+        """Which of these pages are in the store, with their counts by outcome."""
+        ...
+
     def finish_pages(self, run_id: int, outcomes: Sequence[PageOutcome]) -> None: ...
-
-    def failures(self, prefix: str = "") -> Sequence[FailureRecord]: ...
-
-    def forget_failures(self, keys: Sequence[str]) -> None: ...
 
     def add_candidates(self, run_id: int, candidates: Sequence[RemovalCandidate]) -> None: ...
 
@@ -104,5 +71,11 @@ class StateStore(Protocol):
     def candidates(self, run_id: int, prefix: str, *, after: str = "", limit: int) -> Sequence[RemovalCandidate]:
         """A page of a run's candidates below a prefix, in key order."""
         ...
+
+    def drop_candidates(self, run_id: int, keys: Sequence[str]) -> None:
+        """What was removed, or is there again, is no candidate any more: those that are left are held."""
+        ...
+
+    def drop_candidates_below(self, run_id: int, prefix: str) -> None: ...
 
     def close(self) -> None: ...

@@ -58,4 +58,43 @@ STEPS: tuple[tuple[str, ...], ...] = (
             outcome TEXT NOT NULL
         ) STRICT, WITHOUT ROWID""",
     ),
+    # runs that others than their own process ask for, stop and look at; what each has changed
+    (
+        "ALTER TABLE runs ADD COLUMN requested TEXT NOT NULL DEFAULT '' CHECK (requested IN ('', 'pause', 'cancel'))",
+        "ALTER TABLE runs ADD COLUMN request TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE runs ADD COLUMN plan TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE runs ADD COLUMN schedule TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN queued_ns INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE runs ADD COLUMN since_ns INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE runs ADD COLUMN progress TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE runs ADD COLUMN progressed_ns INTEGER NOT NULL DEFAULT 0",
+        # a page's keys that ended one way, joined by NUL
+        """CREATE TABLE run_changes (
+            run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+            page INTEGER NOT NULL,
+            change TEXT NOT NULL CHECK (change IN ('added', 'updated', 'moved', 'removed')),
+            keys BLOB NOT NULL,
+            PRIMARY KEY (run, change, page)
+        ) STRICT, WITHOUT ROWID""",
+        # when a file that failed is tried again by itself, whether it ever is, and what stat said of it then
+        "ALTER TABLE failures ADD COLUMN next_ns INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE failures ADD COLUMN standing TEXT NOT NULL DEFAULT 'open'"
+        " CHECK (standing IN ('open', 'quarantined', 'ignored'))",
+        "ALTER TABLE failures ADD COLUMN stat TEXT NOT NULL DEFAULT ''",
+        """CREATE TABLE schedules (
+            name TEXT PRIMARY KEY,
+            last_tick_ns INTEGER NOT NULL,
+            last_run INTEGER NOT NULL,
+            last_outcome TEXT NOT NULL,
+            outcome_ns INTEGER NOT NULL,
+            skipped INTEGER NOT NULL,
+            last_success_ns INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID""",
+        # what somebody was told last of a subject, so that a state is told once
+        """CREATE TABLE notices (
+            subject TEXT PRIMARY KEY,
+            state TEXT NOT NULL,
+            told_ns INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID""",
+    ),
 )

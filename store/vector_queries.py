@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from domain.vectors import PinnedIdentity, VectorIdentity
+from domain.vectors import IdentityState, PinnedIdentity, VectorIdentity
 from store import driver
 from store.nearest import usual_method
 from store.queries import key_range
@@ -52,11 +52,16 @@ def status(connection: driver.Connection) -> VectorStatus:
     documents or vectors."""
     if not has_vectors(connection):
         return NO_VECTORS
-    by_state = {pinned.state: pinned for pinned in map(_pinned, connection.execute(_IDENTITIES).fetchall())}
+    by_state = pinned_identities(connection)
     active, building = by_state.get("active"), by_state.get("building")
     if active is None:
         return VectorStatus(active, building)
     return VectorStatus(active, building, *connection.execute(_PENDING).fetchone())
+
+
+def pinned_identities(connection: driver.Connection) -> dict[IdentityState, PinnedIdentity]:
+    """What is active and what is built, of a store that has vector tables."""
+    return {pinned.state: pinned for pinned in map(_pinned, connection.execute(_IDENTITIES).fetchall())}
 
 
 def _pinned(row: Sequence[object]) -> PinnedIdentity:

@@ -5,7 +5,12 @@ from functools import cache
 from pathlib import Path
 
 from store import driver
+from store.meta import set_meta
 
+# What `embeddings` and `vector_identities` mean, apart from their columns: how a text is hashed, what a vector is.
+# An upgrade takes vectors of this layout alone; a store without the row of meta has layout 1.
+VECTORS_LAYOUT = 1
+VECTORS_LAYOUT_KEY = "vectors_layout"
 # SHA-256 over the objects of vectors.sql as SQLite keeps them; a contract test holds the two together
 VECTOR_FINGERPRINT = "9c7d808eb5419648c695edf79ede3957965bbb5ddfdeae1fa56ac91b91fbbbdc"
 
@@ -41,6 +46,7 @@ def create_vector_schema(connection: driver.Connection) -> None:
     """Make every vector object; the caller holds the transaction, and pins an identity in it."""
     for statement in vector_statements():
         connection.execute(statement)
+    set_meta(connection, VECTORS_LAYOUT_KEY, str(VECTORS_LAYOUT))
 
 
 def drop_vector_schema(connection: driver.Connection) -> None:

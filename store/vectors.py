@@ -78,7 +78,7 @@ def write_vectors(
     wanted = [pair for pair in linked if _is_of_live(pair, live)]
     if not live:
         return
-    _insert_embeddings(connection, _new_vectors(group, live), live)
+    insert_embeddings(connection, _new_vectors(group, live), live)
     covered = _link(connection, wanted, {write.key for write in vectors})
     shown = shown_identity(live)
     if shown is None:
@@ -114,10 +114,14 @@ def _new_vectors(group: WriteGroup, live: Live) -> dict[tuple[int, bytes], tuple
     return found
 
 
-def _insert_embeddings(
+def insert_embeddings(
     connection: driver.Connection, found: Mapping[tuple[int, bytes], tuple[str, NewVector]], live: Live
 ) -> None:
-    """Insert those that are not stored yet, and put them into blocks."""
+    """Insert those that are not stored yet, and put them into blocks; on the caller's transaction.
+
+    `found`: by identity and hash of the sent text, the document that brings it ("": none) and the vector. Raises
+    RowRefusedError for one that is no vector of its identity.
+    """
     for identity in live.values():
         own = [pair for pair in found.values() if pair[1].identity == identity.id]
         if not own:

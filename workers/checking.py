@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -71,6 +71,11 @@ def check_page(page: Page, run: int, rules: CheckRules, clock: Callable[[], floa
     """Check every file of a page, in its order. A failure stays with its own file."""
     with RootReader(rules.root_path, max_file_bytes=rules.max_file_bytes) as reader:
         checked = [_check_safely(file, page.root, reader, rules, clock) for file in page.files]
+    return finished_page(page, run, checked)
+
+
+def finished_page(page: Page, run: int, checked: Sequence[Checked]) -> FinishedPage:
+    """What came of a page's files, sorted by what is to be done with it."""
     return FinishedPage(
         run=run,
         number=page.number,
@@ -88,7 +93,16 @@ def _check_safely(
     try:
         return check_file(file, root, reader, rules, clock)
     except Exception as error:  # noqa: BLE001 - a fault of ours that one file brings out is not the others'
-        return FileFailure(file.key, Reason.UNEXPECTED, f"{type(error).__name__}: {error}")
+        return unexpected_failure(file.key, error, reader)
+
+
+def unexpected_failure(key: str, error: Exception, reader: RootReader) -> FileFailure:
+    return FileFailure(key, Reason.UNEXPECTED, f"{type(error).__name__}: {error}", stat_of(key, reader))
+
+
+def stat_of(key: str, reader: RootReader) -> FileStat | None:
+    """What stat says of a file that fails, so that the next run knows whether it has changed; None: nothing."""
+    return reader.stat(path_below_root(key))
 
 
 def check_file(
@@ -98,7 +112,7 @@ def check_file(
     read = reader.read(path_below_root(file.key))
     if isinstance(read, NotRead):
         if read.is_failure:
-            return FileFailure(file.key, read.reason, read.detail)
+            return FileFailure(file.key, read.reason, read.detail, stat_of(file.key, reader))
         return _skip(file.key, root, read.reason, read.stat, read.observed_ns, rules)
     hash_of_file = file_hash(read.raw)
     if hash_of_file == file.stored_hash:
@@ -125,7 +139,7 @@ def _cut(
     try:
         document = cut(text, key, markdown=not is_plain_text(key), deadline=deadline)
     except ScanTooSlowError:
-        return FileFailure(key, Reason.TOO_SLOW, f"more than {SCAN_LIMIT_S:g} s to read its structure")
+        return FileFailure(key, Reason.TOO_SLOW, f"more than {SCAN_LIMIT_S:g} s to read its structure", read.stat)
     return DocumentWrite(
         key=key,
         root=root,

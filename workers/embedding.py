@@ -5,15 +5,18 @@ really sent. A text that is refused fails its own document and no other (R21).
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
+from domain.errors import EmbeddingsUnavailableError
 from domain.files import FileFailure, Reason
 from domain.vectors import CANARY_TEXTS, PinnedIdentity, sent_hash, sent_text
 from embedding.canary import refuse_changed
-from embedding.port import EmbeddedText, Embedder
+from embedding.failures import is_away
+from embedding.port import EmbeddedText, Embedder, Probe, Waiting
 from store.vector_port import ChunkText, DocumentTexts, VectorSnapshot
 from store.write_port import DocumentWrite, NewVector, VectorLinks, VectorsWrite
 from workers.checking import FinishedPage, TextCounts
@@ -44,6 +47,17 @@ class Verification(Protocol):
     async def say_verified(self) -> None: ...
 
 
+class Waits(NamedTuple):
+    """How long a server that is away is waited for, and who is told why."""
+
+    limit_s: float
+    tell: Waiting
+
+
+AT_ONCE = Waits(0.0, lambda words: None)  # a command line says it at once (P17)
+PROBE_AGAIN_S = 1.0
+
+
 class PageEmbedder:
     """Brings vectors to the pages of one run. `executor` is the thread on which the store is asked."""
 
@@ -54,7 +68,10 @@ class PageEmbedder:
         open_snapshot: Callable[[], VectorSnapshot],
         executor: Executor,
         verification: Verification,
+        waits: Waits = AT_ONCE,
     ) -> None:
+        """`waits`: for a server that is away before the first text of the run is sent."""
+        self._waits = waits
         self._vectors = vectors
         self._embedder = embedder
         self._open_snapshot = open_snapshot
@@ -125,9 +142,24 @@ class PageEmbedder:
             if self._is_verified:
                 return
             if not await self._verification.is_verified():
-                refuse_changed(self._vectors.target, await self._embedder.probe(CANARY_TEXTS))
+                refuse_changed(self._vectors.target, await self._probed())
                 await self._verification.say_verified()
             self._is_verified = True
+
+    async def _probed(self) -> Probe:
+        """The server's answer to the fixed texts. Raises EmbeddingsUnavailableError."""
+        latest_s = time.monotonic() + self._waits.limit_s
+        while True:
+            try:
+                answer = await self._embedder.probe(CANARY_TEXTS)
+            except EmbeddingsUnavailableError as error:
+                if not is_away(error) or time.monotonic() >= latest_s:
+                    raise
+                self._waits.tell(error.message)
+                await asyncio.sleep(PROBE_AGAIN_S)
+            else:
+                self._waits.tell("")
+                return answer
 
     def _read_texts(self, keys: Sequence[str]) -> Sequence[DocumentTexts]:
         return self._reader().texts_of(keys)
@@ -225,7 +257,7 @@ def _with_vectors(
     for write in page.documents:
         links = links_of(chunk_texts(write), vectors.target, required=not vectors.words_first)
         if refusal := supply.refusal(links.sent_hashes):
-            failures.append(FileFailure(write.key, Reason.EMBEDDING_REFUSED, refusal))
+            failures.append(FileFailure(write.key, Reason.EMBEDDING_REFUSED, refusal, write.stat))
             continue
         beside = () if vectors.beside is None else (links_of(chunk_texts(write), vectors.beside, required=False),)
         documents.append(replace(write, links=(links, *beside), new_vectors=supply.take(links.sent_hashes)))

@@ -1,13 +1,16 @@
 """The jobs of the check queue. Every one is idempotent and ends by itself: nothing is left to arq's retries (C-04)."""
 
 import asyncio
+import time
 from typing import Any
 
+from domain.measures import CHECK_SECONDS, CHUNKS_CUT, FILES_CHECKED, PAGES_CHECKED
+from domain.telemetry import Telemetry
 from scheduler.queue.client import park
 from scheduler.queue.payloads import CheckPayload, PayloadError, decode_check
+from workers.check_watch import check_in_time
 from workers.checking import FinishedPage
-from workers.checking import check_page as check_files
-from workers.context import WorkerContext, worker_context, worker_pool
+from workers.context import WorkerContext, worker_host, worker_pool
 
 STALE_JOB = "stale_job"
 BAD_PAYLOAD = "bad_payload"
@@ -15,36 +18,55 @@ BAD_PAYLOAD = "bad_payload"
 
 async def check_page(ctx: dict[Any, Any], raw: bytes) -> None:
     """Check a page's files and hand the finished page over; a payload of another run or base is parked."""
-    context = worker_context(ctx)
+    host = worker_host(ctx)
     try:
         payload = decode_check(raw)
     except PayloadError:
-        await park(worker_pool(ctx), context.names, BAD_PAYLOAD, raw)
+        await park(worker_pool(ctx), host.names, BAD_PAYLOAD, raw)
         return
-    if not is_current(payload, context):
-        await park(worker_pool(ctx), context.names, STALE_JOB, raw)
+    context = await host.context_of(payload.run, payload.generation)
+    if context is None or not is_current(payload, context):
+        await park(worker_pool(ctx), host.names, STALE_JOB, raw)
         return
     try:
-        await context.sink.commit(await _finish(payload, context), attempt=payload.attempt)
+        page = await _finish(payload, context, str(ctx.get("job_id", "")))
+        await context.sink.commit(page, attempt=payload.attempt)
     except Exception as error:  # noqa: BLE001 - see workers.context.Stop
         context.stop(error)
 
 
-async def _finish(payload: CheckPayload, context: WorkerContext) -> FinishedPage:
+async def _finish(payload: CheckPayload, context: WorkerContext, job_id: str) -> FinishedPage:
     """The page of a payload, ready to be written."""
     page = payload.page()
     if page.kind == "vectors" and context.embedder is not None:
         keys = [file.key for file in page.files]
         return await context.embedder.embed_stored(payload.run, page.number, page.root, keys, payload.generation)
-    checked = await asyncio.get_running_loop().run_in_executor(
-        context.executor, check_files, page, payload.run, context.rules(payload.root)
-    )
+    async with context.reading(job_id):
+        began_s = time.monotonic()
+        checked = await asyncio.get_running_loop().run_in_executor(
+            context.executor, check_in_time, page, payload.run, context.rules(payload.root), context.check_limit_s
+        )
+    _tell_checked(context.telemetry, checked, time.monotonic() - began_s)
     return checked if context.embedder is None else await context.embedder.embed_page(checked)
+
+
+def _tell_checked(telemetry: Telemetry, page: FinishedPage, took_s: float) -> None:
+    telemetry.count(PAGES_CHECKED)
+    telemetry.observe(CHECK_SECONDS, took_s)
+    telemetry.count(CHUNKS_CUT, sum(len(document.chunks) for document in page.documents))
+    counts = {
+        "document": len(page.documents),
+        "unchanged": len(page.rechecks),
+        "skipped": len(page.skips),
+        "failed": len(page.failures),
+    }
+    for outcome, files in counts.items():
+        telemetry.count(FILES_CHECKED, files, outcome)
 
 
 async def park_payload(ctx: dict[Any, Any], raw: bytes) -> None:
     """What the deserializer makes of a payload that is no job of ours."""
-    await park(worker_pool(ctx), worker_context(ctx).names, BAD_PAYLOAD, raw)
+    await park(worker_pool(ctx), worker_host(ctx).names, BAD_PAYLOAD, raw)
 
 
 def is_current(payload: CheckPayload, context: WorkerContext) -> bool:

@@ -80,6 +80,16 @@ class RootReader:
         finally:
             os.close(descriptor)
 
+    def stat(self, relative: str) -> FileStat | None:
+        """What stat says of a file that need not be readable, as a walk would see it; None where it says nothing."""
+        try:
+            if not _CAN_OPEN_AT:
+                return _stat_of(os.lstat(self._root / relative))
+            *directories, name = relative.split("/")
+            return _stat_of(os.stat(name, dir_fd=self._directory(directories), follow_symlinks=False))
+        except (OSError, ValueError):
+            return None
+
     def _open(self, relative: str) -> int:
         if not _CAN_OPEN_AT:  # no directory descriptors on this system: the walk's check has to do
             return os.open(self._root / relative, _FILE_FLAGS)
@@ -111,13 +121,7 @@ class RootReader:
     def _read_open(self, descriptor: int) -> FileRead | NotRead:
         status = os.fstat(descriptor)
         observed_ns = time.time_ns()
-        seen = FileStat(
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            fold_signed_64(status.st_ino),
-            fold_signed_64(status.st_dev),
-        )
+        seen = _stat_of(status)
         if not stat.S_ISREG(status.st_mode):
             return NotRead(Reason.NOT_A_FILE, is_failure=False, stat=seen, observed_ns=observed_ns)
         cap = self._max_file_bytes
@@ -129,6 +133,16 @@ class RootReader:
         if len(raw) > cap:
             return NotRead(Reason.TOO_LARGE, is_failure=False, stat=seen, observed_ns=observed_ns)
         return FileRead(raw, seen, observed_ns)
+
+
+def _stat_of(status: os.stat_result) -> FileStat:
+    return FileStat(
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        fold_signed_64(status.st_ino),
+        fold_signed_64(status.st_dev),
+    )
 
 
 def _read_on(descriptor: int, raw: bytes, cap: int) -> bytes:

@@ -26,7 +26,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class CheckPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A page to be checked. Paths are keys below a root that the worker knows by itself."""
 
-    version: Literal[2]
+    version: Literal[3]
     base_id: str
     generation: Count
     run: Count
@@ -34,10 +34,12 @@ class CheckPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     number: Count
     root: str
     kind: PageKind
+    alone: bool
     files: tuple[tuple[str, bytes], ...]
 
     def page(self) -> Page:
-        return Page(self.number, self.root, tuple(FileCheck(key, stored) for key, stored in self.files), self.kind)
+        files = tuple(FileCheck(key, stored) for key, stored in self.files)
+        return Page(self.number, self.root, files, self.kind, self.alone)
 
 
 class WritePayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -74,7 +76,7 @@ class PayloadError(ValueError):
 
 def encode_check(base_id: str, generation: int, run: int, attempt: int, page: Page) -> bytes:
     files = tuple((file.key, file.stored_hash) for file in page.files)
-    payload = CheckPayload(2, base_id, generation, run, attempt, page.number, page.root, page.kind, files)
+    payload = CheckPayload(3, base_id, generation, run, attempt, page.number, page.root, page.kind, page.alone, files)
     return _encoder.encode(payload)
 
 

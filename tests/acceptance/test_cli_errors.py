@@ -2,12 +2,13 @@
 
 import fcntl
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from cli.version import VERSION
-from tests.support.command_line import CommandLine, Ended, write_files
+from tests.support.command_line import COMMAND, CommandLine, Ended, write_files
 
 
 @pytest.fixture
@@ -20,6 +21,37 @@ def assert_told(ended: Ended, status: int, *words: str) -> None:
     assert "Traceback" not in ended.err
     for told in words:
         assert told in ended.err
+
+
+@pytest.mark.parametrize("verb", [["index", "docs"], ["rm", "docs/a.md"], ["rebuild"], ["compact"], ["upgrade"]])
+def test_no_command_makes_a_lost_record_anew(command: CommandLine, verb: list[str]) -> None:
+    """S2-21: a state.db of its own making would be of another base, and hide what has happened."""
+    write_files(command.cwd, {"docs/a.md": "# A\n\nwords\n"})
+    assert command("index", "docs").status == 0
+    home = command.cwd / "knowledge" / "default"
+    for path in home.glob("state.db*"):
+        path.unlink()
+    for _ in range(2):
+        assert_told(command(*verb), 10, "state.db, the record of its folders and runs, is not there", "restore --force")
+    assert not list(home.glob("state.db*"))
+    assert command("reset", "--force").status == 0
+    assert command("index", "docs").status == 0
+
+
+@pytest.mark.parametrize("words", [8, 5000], ids=["less than a buffer", "more"])
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_where_the_output_cannot_be_written(command: CommandLine, words: int, form: tuple[str, ...]) -> None:
+    """R37: 14, and told on standard error, whatever was to be written."""
+    write_files(command.cwd, {"docs/a.md": " ".join(f"word{number:05}" for number in range(words))})
+    assert command("index", "docs").status == 0
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "words", *form], cwd=command.cwd, env=command.environment({}), stdout=full,
+            stderr=subprocess.PIPE, check=False, timeout=60,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr.decode()) == (
+        14, "error: no space left to write to\nhint: free some space, then run the command again\n"
+    )  # fmt: skip
 
 
 VERBS_THAT_NEED_AN_INDEX = [

@@ -63,6 +63,9 @@ def test_words_exit_code(command: CommandLine) -> None:
     assert command("words", "zzz").status == 0
     assert "no word is like this" in command("words", "zzz").out
     assert command("words", "zzz", "--exit-code").status == 1
+    for pattern, note in (("^rivér", "words stand in the index without accents: try ^river"), ("река", ""), ("ø", "")):
+        assert command("words", pattern, "--words-only").err == (f"note: {note}\n" if note else "")
+        assert command("words", pattern, "--json").value["note"] == (note or None)
     assert command("words", "river", "--exit-code").status == 0
 
 

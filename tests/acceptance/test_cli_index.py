@@ -84,14 +84,21 @@ def test_held_removals_end_with_3_and_say_what_to_do(command: CommandLine) -> No
     assert command("stats", "--json").value["documents"] == 1
 
 
-def test_terminated_like_interrupted(command: CommandLine) -> None:
+@pytest.mark.parametrize("processes", ["0", "1"])
+@pytest.mark.parametrize("in_background", [False, True])
+def test_terminated_like_interrupted(command: CommandLine, processes: str, in_background: bool) -> None:
+    """Also as a job in the background of a script, which a Ctrl-C for the script does not end."""
     write_files(command.cwd, {f"big/{number}.md": f"# T{number}\n\n" + "word " * 20_000 for number in range(400)})
-    process = command.start("index", "big", "--workers", "0")
+    process = command.start("index", "big", "--workers", processes, ignores_sigint=in_background)
     lock = command.cwd / "knowledge" / "default" / "knowledge.lock"
     deadline = time.monotonic() + 20
     while not (lock.exists() and lock.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.5)
+    if in_background:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 130, told

@@ -48,9 +48,11 @@ def test_the_keys_of_the_block() -> None:
         "substring_index",
         "change_detection",
         "allow_network_filesystem",
+        "disk_reserve",
         "embeddings",
         "queue",
         "schedules",
+        "notify",
         "mcp",
         "server",
     )

@@ -32,6 +32,7 @@ GOLDEN = {
     "refused": (4, 409),
     "index_not_built": (10, 409),
     "corpus_empty": (10, 409),
+    "index_inconsistent": (10, 409),
     "locked": (11, 409),
     "format_mismatch": (12, 500),
     "base_mismatch": (12, 500),
@@ -42,6 +43,7 @@ GOLDEN = {
     "embeddings_changed": (15, 409),
     "queue_unreachable": (16, 503),
     "interrupted": (130, 500),
+    "cancelled": (130, 500),
     "store_refused": (1, 500),  # these two are told of a file, never of a command
     "scan_too_slow": (1, 500),
 }

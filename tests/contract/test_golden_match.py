@@ -42,7 +42,7 @@ ANSWER = MatchAnswer(
     terms=TERMS, indexed_documents=39_834,
 )  # fmt: skip
 NOWHERE = MatchAnswer(
-    MatchStatus.OK, IDENTITY._replace(complete_ns=None), compiled="zebra AND 京都",
+    MatchStatus.INDEX_INCOMPLETE, IDENTITY._replace(complete_ns=None), compiled="zebra AND 京都",
     terms=(
         TermReport("zebra", "", excluded=False, stem="zebra", only_in_names=2),
         TermReport("京都", "", excluded=False, stem="京都", documents=1, as_written=1, reading=TermReading.WHOLE_RUN),

@@ -16,10 +16,10 @@ from app.removing import HeldRemovals, RemovalReport
 from app.status import BaseStatus, FailureGroup, RootStatus
 from domain.errors import NotBuiltError
 from domain.settings import Settings
-from domain.status import DegradeCause, DropReason, SearchNote, SearchStatus, Tier, TierKind
+from domain.status import DegradeCause, DropReason, SearchNote, SearchStatus, Standing, Tier, TierKind
 from retrieval.answer import DidYouMean, DroppedTerm, Lanes, SearchAnswer, SearchHit, VectorFacts
 from store.port import StoreIdentity
-from store.state_port import RunRecord
+from store.run_port import RunRecord
 
 GOLDEN = Path(__file__).parent / "golden"
 SECOND = 1_000_000_000
@@ -62,7 +62,7 @@ DEGRADED_ANSWER = SearchAnswer(
     tier=Tier.degraded(DegradeCause.EMBEDDINGS, "127.0.0.1:1234: connection\x1b[2J\nrefused"),
 )  # fmt: skip
 STATUS = BaseStatus(
-    home=HOME, identity=IDENTITY, completeness="complete",
+    home=HOME, identity=IDENTITY, standing=Standing.COMPLETE,
     roots=(
         RootStatus("docs", "/base/docs", "recorded", True, (), 3, 12, 1, 1),
         RootStatus("old", "/base/old", "left", False, ("a.md",), 0, 0, 0, 0),

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from typer.main import get_group
 
-from cli.main import GROUPS, run
+from cli.main import GROUPS, USUAL_VERBS, run
 from cli.verbs import ALL_VERBS, MORE_VERBS, VERBS, VerbGroup
 from cli.verbs import GROUPS as GROUP_NAMES
 from cli.verbs import app as root_app
 
 REFERENCE = sorted((Path(__file__).parents[2] / "docs").glob("reference*.md"))
-WITHOUT_JSON = ("config trust", "mcp")  # says one line; speaks a protocol
+ROLES = ("up", "scheduler", "worker", "writer", "serve")
+WITHOUT_JSON = ("config trust", "mcp", *ROLES)  # says one line; speaks a protocol; keep a log
 WITHOUT_BASE = ("config init", "embed-server")
 FIRST_PAGE = (
     "index", "search", "show", "sources", "status", "stats", "config", "verify", "rebuild", "rm", "reset", "doctor",
@@ -51,9 +52,21 @@ def test_both_readers_of_arguments_know_the_groups() -> None:
     assert set(GROUPS) == set(GROUP_NAMES)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", [group for group in GROUPS if group not in USUAL_VERBS])
 def test_a_group_alone_shows_its_page(group: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([group]) == 0
+    assert f"Usage: knowledge {group}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("group", "usual"), USUAL_VERBS.items())
+def test_a_group_with_a_usual_verb_does_that_alone(
+    group: str, usual: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([group, "--json"]) == run([group, usual, "--json"]) == 10
+    said = capsys.readouterr().out
+    assert said[: len(said) // 2] == said[len(said) // 2 :]
+    assert run([group, "--help"]) == 0
     assert f"Usage: knowledge {group}" in capsys.readouterr().out
 
 

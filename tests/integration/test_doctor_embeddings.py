@@ -380,7 +380,7 @@ def test_a_real_server_that_has_changed(pinned_base: tuple[Settings, EmbeddingSe
     assert failing(diagnosed(settings), fatal=True) == {"canary"}
 
 
-@pytest.mark.parametrize("trouble", ["down", "key", "redirect", "not_http", "lie"])
+@pytest.mark.parametrize("trouble", ["down", "key", "redirect", "redirect_malformed", "not_http", "lie"])
 def test_a_real_server_in_trouble(
     pinned_base: tuple[Settings, EmbeddingServer], trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,8 +390,8 @@ def test_a_real_server_in_trouble(
             server.take_down("refuse")
         case "key":
             monkeypatch.setenv("MY_KEY", "hunter2 but wrong")
-        case "redirect" | "not_http":
-            server.behaviour.trick = "redirect" if trouble == "redirect" else "not_http"
+        case "redirect" | "redirect_malformed" | "not_http":
+            server.behaviour.trick = trouble
         case _:
             server.behaviour.lie = next(iter(LIES))
     results = diagnosed(settings)

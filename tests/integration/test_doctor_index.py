@@ -10,21 +10,23 @@ from pathlib import Path
 import pytest
 
 from app.backing_up import back_up, restore
-from app.consistency import is_blank_under_runs, is_older_than_recorded, told_consistently
+from app.consistency import absence_of, is_blank_under_runs, is_older_than_recorded, standing_of, told_consistently
 from app.doctor import diagnose, exit_status
 from app.doctor_database import WAL_ALARM_BYTES, check_log
-from app.maintenance import reset
+from app.maintenance import reset, verify
 from app.wiring import readable_base, writable_base
 from domain.checks import CheckResult, CheckState
+from domain.errors import IntegrityError
 from domain.settings import Settings
-from domain.status import SearchStatus
+from domain.status import Absence, SearchStatus, Standing
 from retrieval.answer import SearchRequest
 from retrieval.search import search
 from store.connection import open_reader
 from store.lock import WriteLock
 from store.log_state import LogFrames, log_frames, reading_processes
 from store.port import StoreIdentity
-from store.state_port import RootRecord, RunRecord
+from store.run_port import RunRecord
+from store.state_port import RootRecord
 from tests.support import drifts
 from tests.support.bases import index_into, layout_of, settings_of, write_files
 
@@ -200,9 +202,67 @@ def test_an_older_copy_put_back_by_hand(base: Settings) -> None:
     older = seen(base, "index_consistent")
     assert (older.state, older.is_fatal) == (CheckState.FAIL, False)
     assert "generation 1" in older.detail
-    assert searched(base) is not SearchStatus.INDEX_INCONSISTENT
+    assert searched(base) is SearchStatus.INDEX_OUTDATED
     layout_of(base).state.write_bytes(b"no database " * 1000)
     assert seen(base, "index_consistent").state is CheckState.NOT_RUN
+
+
+def test_an_answer_from_before_a_run_ended_is_no_older_copy(base: Settings) -> None:
+    """A suspicion that comes of the order in which both files were read is looked into before it is told."""
+    full_run(base)
+    with readable_base(base) as opened:
+        with opened.store.snapshot() as snapshot:
+            found = search(snapshot, SearchRequest("words"))
+        full_run(base)  # a later generation, in both files
+        assert is_older_than_recorded(found.identity.generation, opened.state.roots())
+        assert told_consistently(found, opened).status is SearchStatus.OK
+        assert standing_of(opened) is Standing.COMPLETE
+
+
+def test_why_there_is_no_index(tmp_path: Path, base: Settings) -> None:
+    assert absence_of(settings_of(tmp_path / "nowhere")) is Absence.NEVER_BUILT
+    full_run(base)
+    layout = layout_of(base)
+    kept = layout.state.read_bytes()
+    for path in base.home.glob("state.db*"):
+        path.unlink()
+    assert absence_of(base) is Absence.RECORD_LOST
+    layout.state.write_bytes(kept)
+    for path in base.home.glob("knowledge.db*"):
+        path.unlink()
+    assert absence_of(base) is Absence.LOST
+    layout.database.touch()
+    assert absence_of(base) is Absence.LOST
+    layout.state.write_bytes(b"no database " * 1000)
+    assert absence_of(base) is Absence.NEVER_BUILT
+    began = settings_of(tmp_path / "began")
+    with writable_base(began, "test"):
+        pass
+    layout_of(began).database.write_bytes(b"")
+    assert absence_of(began) is Absence.CUT_SHORT
+
+
+def test_without_state_db_nothing_is_well(base: Settings) -> None:
+    """knowledge.db alone answers nothing: the doctor and verify do not call it sound."""
+    for path in base.home.glob("state.db*"):
+        path.unlink()
+    assert seen(base, "state").state is CheckState.FAIL
+    assert exit_status(diagnose(base)) == 5
+    assert verify(base, deep=False).exit_status == 13
+
+
+def test_what_mends_a_damaged_record(base: Settings) -> None:
+    """What the hint says: a reset keeps state.db, so a damaged one has to be out of its way."""
+    layout = layout_of(base)
+    layout.state.write_bytes(b"no database " * 1000)
+    assert "move it away" in seen(base, "state").hint
+    assert seen(base, "last_run").state is CheckState.NOT_RUN
+    with pytest.raises(IntegrityError, match=r"state\.db is damaged"):
+        reset(base, force=True)
+    layout.state.rename(layout.state.with_suffix(".away"))
+    reset(base, force=True)
+    full_run(base)
+    assert searched(base) is SearchStatus.OK
 
 
 def run_of(kind: str, **counts: int) -> RunRecord:

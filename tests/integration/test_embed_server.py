@@ -53,8 +53,8 @@ class Running(NamedTuple):
 Start = Callable[..., Running]
 
 
-def started(command: CommandLine, *options: str) -> Running:
-    process = command.start("embed-server", "--port", "0", *options)
+def started(command: CommandLine, *options: str, ignores_sigint: bool = False) -> Running:
+    process = command.start("embed-server", "--port", "0", *options, ignores_sigint=ignores_sigint)
     assert process.stdout is not None
     said = process.stdout.readline().decode()
     assert said.startswith("listening on http://"), (said, process.communicate(timeout=WITHIN_S))
@@ -211,6 +211,13 @@ def test_a_signal_ends_it_cleanly(start: Start, number: int, status: int) -> Non
         kept.request("GET", "/healthz")
         kept.getresponse().read()
         assert running.end(number) == (status, "", "")
+
+
+def test_in_the_background_of_a_script_it_outlives_its_ctrl_c(command: CommandLine) -> None:
+    running = started(command, ignores_sigint=True)
+    running.process.send_signal(signal.SIGINT)
+    assert running.ask("GET", "/healthz")[0] == 200
+    assert running.end(signal.SIGTERM) == (0, "", "")
 
 
 def test_what_is_being_worked_on_is_answered_before_the_end(start: Start) -> None:

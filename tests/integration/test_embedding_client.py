@@ -143,7 +143,8 @@ async def test_another_model_is_not_mixed_in(once: bool, make_client: MakeClient
         ({"status": 403}, 403, False, True),
         ({"status": 404}, 404, False, True),
         ({"poison": "board"}, 500, False, False),
-        ({"trick": "redirect"}, 307, False, False),
+        ({"trick": "redirect"}, 307, False, True),
+        ({"trick": "redirect_malformed"}, 307, False, True),
     ],
 )
 async def test_a_refusal_says_of_which_kind_it_is(
@@ -267,6 +268,7 @@ def test_a_key_that_is_none_is_refused_without_its_value(key: str) -> None:
         {"lie": "html"},
         {"lie": "string_numbers"},
         {"trick": "redirect"},
+        {"trick": "redirect_malformed"},
         {"trick": "drip"},
         {"trick": "not_http"},
         {"lie": "disconnect"},

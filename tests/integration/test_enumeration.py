@@ -345,8 +345,9 @@ def test_a_blank_index_that_runs_have_filled_is_no_ordinary_empty_one() -> None:
         with readable_base(base_settings) as opened_base:
             answer = enumerate_base(opened_base, MatchRequest("fox"))
     error = match_error(answer)
-    assert answer.status is MatchStatus.CORPUS_EMPTY
+    assert answer.status is MatchStatus.INDEX_INCONSISTENT
     assert error is not None
+    assert error.code == "index_inconsistent"
     assert "the index is blank" in error.message
 
 

@@ -18,7 +18,7 @@ from domain.files import Reason
 from domain.settings import RootSettings
 from domain.status import Tier
 from retrieval.answer import SearchRequest
-from store.state_port import FailureRecord
+from store.failure_port import FailureRecord
 from tests.support.runs import Base, base_in, nothing_left
 from tests.support.trees import as_nobody, give_to_nobody, make_tree, mode, tree_digest
 

@@ -21,6 +21,7 @@ from store.documents import SqliteStoreWriter
 from store.write_port import GroupResult, WriteGroup
 from tests.support.audit import audit
 from tests.support.runs import Base, Watched, base_in, is_running, nothing_left, queue_servers, workers
+from tests.support.signals import sigint
 from tests.support.trees import make_tree
 from tests.support.waiting import eventually
 
@@ -70,7 +71,7 @@ def in_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 
     def run_first(lines: str) -> None:
         folder = tmp_path / "first"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         (folder / "sitecustomize.py").write_text(lines, "utf-8")
         monkeypatch.setenv("PYTHONPATH", str(folder))
 
@@ -238,7 +239,7 @@ workers.reading.RootReader.read = deadly
 def test_a_file_that_kills_its_worker_is_found_and_fails(
     base: Base, docs: Path, in_workers: Callable[[str], None]
 ) -> None:
-    """R23: bisected out of its page; every other file is in the index, and the next run tries it again."""
+    """R23: bisected out of its page; every other file is in the index, and it is tried again when somebody asks."""
     in_workers(DEADLY)
     make_tree(docs, {"deadly.md": "# D\n"})
     report = base.index(docs, worker_processes=1)
@@ -247,7 +248,9 @@ def test_a_file_that_kills_its_worker_is_found_and_fails(
     assert (report.state, report.exit_status) == ("partial", 3)
     assert base.failures() == {"docs/deadly.md": "worker_died"}
     base.settle()
-    assert base.index().counts == {"unchanged": 3, "skipped": 2, "added": 1}
+    assert base.index().counts == {"unchanged": 3, "skipped": 2, "failed": 1}
+    in_workers("")  # the file was mended: it is still read in a process of its own
+    assert base.index(rehash=True).counts == {"unchanged": 3, "skipped": 2, "added": 1}
     assert base.failures() == {}
 
 
@@ -320,7 +323,7 @@ def test_a_fault_of_ours_is_recorded(base: Base, docs: Path, monkeypatch: pytest
 def test_an_interrupt_keeps_what_is_committed(base: Base, many: Path, processes: int) -> None:
     """C-07: exit 130, state `interrupted`, and the next run does the rest only."""
     interrupt = Watched(lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(InterruptedRunError) as ended:
+    with sigint(), pytest.raises(InterruptedRunError) as ended:
         base.index(many, worker_processes=processes, progress=interrupt)
     assert ended.value.exit_status == 130
     assert base.last_run()[:2] == ("interrupted", "interrupted")

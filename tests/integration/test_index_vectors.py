@@ -207,7 +207,7 @@ def test_an_outage_beyond_its_limit_ends_the_run(tmp_path: Path, docs: Path) -> 
 
 
 def test_a_refused_text_fails_its_document_alone(vector_base: Base, docs: Path, embedder: EmbeddingServer) -> None:
-    """R21, C-06: recorded with its reason, exit 3, and tried again by the next run."""
+    """R21, C-06: recorded with its reason, exit 3, and tried again when its time has come, or when asked."""
     embedder.behaviour.poison = "matter 62"  # of file 2, the first of its chunks
     report = vector_base.index(docs)
     assert (report.state, report.exit_status) == ("partial", 3)
@@ -215,7 +215,9 @@ def test_a_refused_text_fails_its_document_alone(vector_base: Base, docs: Path, 
     assert vector_base.failures() == {"docs/00/002.md": "embedding_refused"}
     assert_whole(vector_base)
     embedder.behaviour.poison = ""
-    again = vector_base.index(docs)
+    waiting = vector_base.index(docs)
+    assert (waiting.state, list(waiting.not_tried)) == ("partial", [("embedding_refused", "open")])
+    again = vector_base.index(docs, rehash=True)
     assert (again.state, again.counts["added"], vector_base.failures()) == ("done", 1, {})
     assert_whole(vector_base)
 
@@ -241,9 +243,9 @@ def test_a_server_that_fails_or_lies_misplaces_nothing_and_loses_nothing(tmp_pat
         embedding_server(dimension=DIMENSION, lie_rate=0.3, seed=11) as server,
         base_with(tmp_path, server, batch=16) as base,
     ):
-        for _ in range(3):
+        for number in range(3):
             try:
-                base.index(docs)
+                base.index(docs, rehash=number > 0)  # files that failed are tried again now, not when their time comes
             except (EmbeddingsChangedError, EmbeddingsUnavailableError):
                 continue  # it lied to the probe
             assert misplaced(base) == [] and uncovered(base) == []

@@ -12,6 +12,7 @@ from app.progress import RunProgress
 from domain.errors import EmbeddingsUnavailableError, InterruptedRunError
 from tests.support.embedding_server import EmbeddingServer
 from tests.support.runs import Base, Watched, is_running, workers
+from tests.support.signals import sigint
 from tests.support.trees import make_tree
 from tests.support.vector_runs import assert_whole, misplaced, texts_of, tree_of, uncovered, with_embeddings
 from tests.support.waiting import eventually
@@ -64,7 +65,7 @@ def test_ctrl_c_in_an_outage_ends_the_run(
     """R18: nobody waits until jobs that wait for a server have ended by themselves."""
     monkeypatch.setattr("app.pipeline.JOBS_END_S", None)
     go_away(embedder, for_s=600)
-    with pytest.raises(InterruptedRunError) as ended:
+    with sigint(), pytest.raises(InterruptedRunError) as ended:
         vector_base.index(docs, worker_processes=worker_processes, progress=Watched(interrupt, "hold_up"))
     assert ended.value.exit_status == 130
     assert vector_base.last_run()[:2] == ("interrupted", "interrupted")
@@ -92,7 +93,7 @@ def test_ctrl_c_while_a_request_is_under_way_ends_the_run(
 
     before = signal.signal(signal.SIGALRM, lambda number, frame: interrupt())
     try:
-        with pytest.raises(InterruptedRunError):
+        with sigint(), pytest.raises(InterruptedRunError):
             slow.index(docs, progress=Watched(interrupt_when_it_hangs))
     finally:
         signal.signal(signal.SIGALRM, before)
@@ -212,7 +213,7 @@ def test_a_refused_text_does_not_keep_the_new_set_from_answering(
     assert (again.exit_status, again.counts["failed"]) == (3, 1)
     assert vector_base.failures() == {"docs/00/002.md": "embedding_refused"}
     embedder.behaviour.poison = ""
-    assert changed.index(docs).counts == {"unchanged": FILES, "embedded": 1}
+    assert changed.index(docs, rehash=True).counts == {"unchanged": FILES, "embedded": 1}
     assert vector_base.failures() == {}
     assert_whole(changed)
 

@@ -104,6 +104,8 @@ def test_reset_mends_everything(copy: Copy, drift: drifts.Drift) -> None:
     ("drift", "name", "table", "document"),
     [
         (drifts.missing_full_text_row, "full_text:chunks_fts", "chunks_fts", "docs/a.md"),
+        (drifts.lost_sizes_of_a_row, "full_text:chunks_fts_exact", "chunks_fts_exact", "docs/a.md"),
+        (drifts.sizes_under_another_number, "full_text:chunks_fts", "chunks_fts", "docs/a.md"),
         (drifts.changed_body, "text_hashes", "chunks", "docs/a.md"),
         (drifts.wrong_chunk_count, "chunk_counts", "documents", "docs/a.md"),
         (drifts.changed_tail, "documents_whole", "documents", "docs/a.md"),

@@ -122,6 +122,18 @@ def test_a_lock_file_that_was_replaced_gives_no_second_holder(path: Path, monkey
         WriteLock(path, purpose="test").acquire()
 
 
+def test_a_holder_sees_that_its_file_keeps_nobody_out_any_more(path: Path) -> None:
+    """P9: removed or replaced by hand, another process could have it too."""
+    lock = WriteLock(path, purpose="test")
+    assert not lock.is_at_its_path()
+    with lock:
+        assert lock.is_at_its_path()
+        path.unlink()
+        assert not lock.is_at_its_path()
+        path.touch()
+        assert not lock.is_at_its_path()
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": "x", "command": 1}', b"\xff\xfe", b"null"])
 def test_a_holder_that_cannot_be_read_is_nobody(path: Path, content: bytes) -> None:
     path.write_bytes(content)

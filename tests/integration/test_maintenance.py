@@ -10,7 +10,7 @@ from app.wiring import writable_base
 from domain.commands import RemoveCommand
 from domain.errors import IntegrityError, LockedError, NotBuiltError, RefusedError
 from domain.settings import Settings
-from store.state_port import FailureRecord
+from store.failure_port import FailureRecord
 from tests.support import drifts
 from tests.support.bases import (
     ALL_KEYS,

@@ -9,7 +9,7 @@ from app.wiring import readable_base, writable_base
 from domain.errors import InterruptedRunError, NotFoundError, UsageError
 from domain.files import FileStat, Reason
 from domain.settings import RootSettings, Settings
-from store.state_port import FailureRecord
+from store.failure_port import FailureRecord
 from store.write_port import SkipWrite, WriteGroup
 from tests.support.bases import (
     ALL_KEYS as ALL,

@@ -205,7 +205,7 @@ def _good() -> bytes:
 async def write_worker(
     pool: Pool, directory: Path, it: WriterAtWork, stops: Stops
 ) -> AsyncIterator["asyncio.Task[None]"]:
-    context = WriterContext(NAMES, 1, 1, directory, it.writer, stops)
+    context = WriterContext(NAMES, directory, it.writer, stops, lambda run, generation: (run, generation) == (1, 1))
     async with running(it.writer), at_work(build_write_worker(pool, context)) as task:
         yield task
 

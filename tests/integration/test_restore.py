@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from app import backing_up
 from app.backing_up import back_up, restore
-from app.wiring import writable_base
+from app.wiring import readable_base, writable_base
 from domain.errors import (
     LockedError,
     RefusedError,
@@ -18,6 +19,8 @@ from domain.errors import (
 from domain.settings import Settings
 from store.connection import open_reader
 from store.lock import WriteLock
+from store.pending_restore import finish_restore
+from store.port import Visibility
 from tests.support import drifts
 from tests.support.backups import elsewhere, listing
 from tests.support.bases import (
@@ -155,6 +158,34 @@ def test_the_next_command_finishes_a_restore(
     cut_short(again, out / "b.tar", monkeypatch)
     assert_sound(again)
     assert keys_of(again) == ALL_KEYS
+
+
+def test_who_may_not_write_finishes_no_restore(
+    base: Settings, place: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads neither pair, says what does the last step, and waits only where somebody is at it."""
+    back_up(base, out / "b.tar", force=False)
+    cut_short(base, out / "b.tar", monkeypatch)
+    before = listing(base.home)
+    with pytest.raises(StorageError, match="cut short") as caught, readable_base(base, finishes_restores=False):
+        pytest.fail("it was opened")
+    assert "`knowledge status`" in caught.value.hint
+    assert listing(base.home) == before
+    with WriteLock(layout_of(base).lock, purpose="knowledge restore"), ThreadPoolExecutor(1) as threads:
+        count = threads.submit(documents_without_writing, base)
+        with pytest.raises(TimeoutError):
+            count.result(timeout=0.2)
+        finish_restore(layout_of(base))
+        assert count.result() == len(ALL_KEYS)
+    cut_short(base, out / "b.tar", monkeypatch)
+    monkeypatch.setattr("store.pending_restore.WAIT_S", 0.0)
+    with WriteLock(layout_of(base).lock, purpose="knowledge restore"), pytest.raises(LockedError, match="restored"):
+        documents_without_writing(base)
+
+
+def documents_without_writing(settings: Settings) -> int:
+    with readable_base(settings, finishes_restores=False) as base:
+        return base.store.reader().counts("", visibility=Visibility.everything()).documents
 
 
 READER = """

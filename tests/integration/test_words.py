@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from domain.settings import Settings
 from domain.status import SearchStatus
 from retrieval.vocabulary import MOST_WITH_FORMS, WordsAnswer, WordsRequest, count_words, list_words
 from store import driver, vocabulary
+from store.port import Visibility
 from tests.support.bases import build_base, layout_of
 
 LONG = "supercalifragilistic" * 12
@@ -128,6 +130,14 @@ def test_a_pattern_is_what_python_says(base: Settings, pattern: str) -> None:
         assert (answer.matched, answer.words) == (len(expected), ())
 
 
+def test_a_pattern_is_the_same_in_a_thread_of_a_server(base: Settings) -> None:
+    """Also the limit of one that never ends."""
+    with ThreadPoolExecutor(max_workers=1) as threads:
+        assert threads.submit(ask, base, pattern="^r").result() == ask(base, pattern="^r")
+        with pytest.raises(UsageError, match="takes too long"):
+            threads.submit(ask, base, pattern=r"(\w+)+!$").result()
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 def test_pages_of_any_size_hold_the_same_words(base: Settings, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {field: ask(base, sort="word", field=field).words for field in (None, "heading")}
@@ -151,3 +161,31 @@ def test_an_empty_index_is_told_from_one_without_such_a_word(tmp_path: Path) -> 
     settings = build_base(tmp_path, {})
     assert ask(settings).status is SearchStatus.INDEX_EMPTY
     assert ask(settings).matched == 0
+
+
+def test_hidden_documents_give_no_word_and_no_number(tmp_path: Path) -> None:
+    """As of every other read: what only a hidden document holds is not told, and its chunks count nowhere."""
+    shown = {name: text for name, text in TEXTS.items() if name != "river.md"}
+    without, hiding = build_base(tmp_path / "without", shown), Visibility(hidden_item_ids=frozenset({"i", "j"}))
+    settings = build_base(tmp_path / "with", TEXTS)
+    connection = driver.connect(str(layout_of(settings).database), uri=False, timeout_s=5)
+    connection.execute("UPDATE documents SET item_id = 'i' WHERE key = 'docs/river.md'")
+    connection.execute("UPDATE documents SET item_id = 'seen' WHERE key = 'docs/bank.md'")
+    connection.close()
+    for field in (None, "body", "heading", "names"):
+        hidden = ask(settings, field=field, visibility=hiding, sort="word")
+        assert hidden.words == ask(without, field=field, sort="word").words
+        assert hidden.matched == len(hidden.words)
+        assert hidden.matched < ask(settings, field=field).matched
+    few = ask(settings, pattern="^bank", visibility=hiding).words
+    assert few == ask(without, pattern="^bank").words
+    assert few != ask(settings, pattern="^bank").words
+
+
+def test_an_index_of_hidden_documents_alone_is_an_empty_one(tmp_path: Path) -> None:
+    settings = build_base(tmp_path, {"a.md": "one word\n"})
+    connection = driver.connect(str(layout_of(settings).database), uri=False, timeout_s=5)
+    connection.execute("UPDATE documents SET item_id = 'i'")
+    connection.close()
+    answer = ask(settings, visibility=Visibility(hidden_item_ids=frozenset({"i"})))
+    assert (answer.status, answer.matched, answer.has_documents) == (SearchStatus.INDEX_EMPTY, 0, False)

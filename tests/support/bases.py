@@ -10,7 +10,8 @@ from domain.files import FileCheck, Page
 from domain.layout import BaseLayout
 from domain.settings import Settings
 from store.port import StoreIdentity, Visibility
-from store.state_port import RootRecord, RunRecord
+from store.run_port import RunRecord
+from store.state_port import RootRecord
 from tests.support.audit import audit
 from tests.support.drifts import Drift, apply_drift
 from workers.checking import CheckRules, check_page

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.signals import sigint
+
 COMMAND = (sys.executable, "-P", "-m", "cli.main")  # -P: a folder `app` below the working directory is none of ours
 
 
@@ -43,15 +45,16 @@ class CommandLine:
         )
         return Ended(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            [*COMMAND, *arguments],
-            cwd=self.cwd,
-            env=self.environment({}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def start(self, *arguments: str, ignores_sigint: bool = False) -> "subprocess.Popen[bytes]":
+        with sigint(ignored=ignores_sigint):
+            return subprocess.Popen(
+                [*COMMAND, *arguments],
+                cwd=self.cwd,
+                env=self.environment({}),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
 
     def environment(self, variables: dict[str, str]) -> dict[str, str]:
         measured = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}

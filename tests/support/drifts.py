@@ -70,6 +70,21 @@ def lost_full_text_structure(connection: Any) -> None:
     connection.execute("DELETE FROM chunks_fts_exact_data WHERE id = 10")
 
 
+def lost_sizes_of_a_row(connection: Any) -> None:
+    connection.execute("DELETE FROM chunks_fts_exact_docsize WHERE id = 1")
+
+
+def sizes_under_another_number(connection: Any) -> None:
+    """As many rows as there are chunks, one of them of none."""
+    connection.execute("UPDATE chunks_fts_docsize SET id = 9003 WHERE id = 2")
+
+
+def substring_row_of_another(connection: Any) -> None:
+    connection.execute(
+        "UPDATE chunks_fts_tri_docsize SET id = 9004 WHERE id = (SELECT max(id) FROM chunks_fts_tri_docsize)"
+    )
+
+
 def substring_row_missing(connection: Any) -> None:
     connection.execute(
         f"INSERT INTO chunks_fts_tri(chunks_fts_tri, rowid, {COLUMNS})"  # noqa: S608
@@ -238,6 +253,9 @@ OF_FULL_TEXT: tuple[Drift, ...] = (
     zeroed_full_text_page,
     lost_full_text_structure,
     substring_row_missing,
+    substring_row_of_another,
+    lost_sizes_of_a_row,
+    sizes_under_another_number,
     mark_without_reason,
     mark_lost,
     changed_names,

@@ -37,7 +37,7 @@ VECTORS_KEPT = 8192
 Down = Literal["", "refuse", "disconnect", "503", "429"]
 """How a server is away: nobody listens; each connection is closed without a word; it answers that it is busy."""
 
-Trick = Literal["", "hang", "drip", "redirect", "gzip_bomb", "endless", "not_http", "half_body"]
+Trick = Literal["", "hang", "drip", "redirect", "redirect_malformed", "gzip_bomb", "endless", "not_http", "half_body"]
 
 
 @dataclass

@@ -34,9 +34,12 @@ async def _drip(writer: asyncio.StreamWriter) -> bool:
         await asyncio.sleep(DRIP_S)
 
 
-async def _redirect(writer: asyncio.StreamWriter) -> bool:
-    await send(writer, Answer(307, b""), "Location: http://169.254.169.254/latest/meta-data\r\n")
-    return True
+def _redirect(location: str) -> Callable[[asyncio.StreamWriter], Awaitable[bool]]:
+    async def answer(writer: asyncio.StreamWriter) -> bool:
+        await send(writer, Answer(307, b""), f"Location: {location}\r\n")
+        return True
+
+    return answer
 
 
 async def _gzip_bomb(writer: asyncio.StreamWriter) -> bool:
@@ -73,7 +76,8 @@ async def _half_body(writer: asyncio.StreamWriter) -> bool:
 TRICKS: Mapping[str, Callable[[asyncio.StreamWriter], Awaitable[bool]]] = {
     "hang": _hang,
     "drip": _drip,
-    "redirect": _redirect,
+    "redirect": _redirect("http://169.254.169.254/latest/meta-data"),
+    "redirect_malformed": _redirect("http://[::1/v1/embeddings"),
     "gzip_bomb": _gzip_bomb,
     "endless": _endless,
     "not_http": _not_http,

@@ -13,6 +13,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
 from tests.support.command_line import COMMAND, CommandLine
+from tests.support.signals import sigint
 
 ALL_TOOLS = ("knowledge_search", "knowledge_enumerate", "knowledge_read")
 
@@ -62,15 +63,16 @@ async def refused(client: Client, tool: str, arguments: dict[str, Any]) -> dict[
 class BareClient:
     """Lines to and from a child; nothing is checked but that every line it writes is a JSON object."""
 
-    def __init__(self, command: CommandLine, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, *COMMAND[1:], "mcp", *arguments],
-            cwd=command.cwd,
-            env=command.environment({}),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def __init__(self, command: CommandLine, *arguments: str, ignores_sigint: bool = False) -> None:
+        with sigint(ignored=ignores_sigint):
+            self.process = subprocess.Popen(
+                [sys.executable, *COMMAND[1:], "mcp", *arguments],
+                cwd=command.cwd,
+                env=command.environment({}),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
 
     def send(self, line: str | bytes | dict[str, Any]) -> None:
         assert self.process.stdin is not None

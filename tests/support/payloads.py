@@ -81,7 +81,7 @@ BAD_JOBS: dict[str, bytes] = {
 
 def check(**changes: object) -> bytes:
     fields: dict[str, object] = {
-        "version": 2,
+        "version": 3,
         "base_id": "base",
         "generation": 1,
         "run": 1,
@@ -89,6 +89,7 @@ def check(**changes: object) -> bytes:
         "number": 1,
         "root": "docs",
         "kind": "check",
+        "alone": False,
         "files": [["docs/a.md", b""]],
     }
     return encode(list((fields | changes).values()))
@@ -96,7 +97,8 @@ def check(**changes: object) -> bytes:
 
 BAD_CHECKS: dict[str, bytes] = {
     "old version": check(version=1),
-    "new version": check(version=3),
+    "the version before": check(version=2),
+    "new version": check(version=4),
     "version a string": check(version="1"),
     "base a number": check(base_id=1),
     "generation negative": check(generation=-1),
@@ -106,13 +108,14 @@ BAD_CHECKS: dict[str, bytes] = {
     "root a list": check(root=["docs"]),
     "an unknown kind": check(kind="other"),
     "a kind that is a number": check(kind=1),
+    "an alone that is a number": check(alone=1),
     "files a map": check(files={}),
     "files of strings": check(files=["docs/a.md"]),
     "a file of three": check(files=[["docs/a.md", b"", b""]]),
     "a key of bytes": check(files=[[b"docs/a.md", b""]]),
     "a hash of text": check(files=[["docs/a.md", "not bytes"]]),
     "a field more": check(more=1),
-    "a field less": encode([2, "base", 1, 1, 1, 1, "docs", "check"]),
+    "a field less": encode([3, "base", 1, 1, 1, 1, "docs", "check", False]),
     "a map": encode({"version": 1, "base_id": "base"}),
 }
 

@@ -5,11 +5,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import cast
 
 from domain.files import Page
-from scheduler.dispatch import Dispatcher
+from domain.telemetry import SILENCE, Telemetry
+from scheduler.dispatch import Dispatcher, Listening
 from scheduler.queue.client import PageQueue
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import decode_check
-from store.state_port import RemovalCandidate, RunRecord, StateStore
+from store.run_port import RunRecord
+from store.state_port import RemovalCandidate, StateStore
 
 RUN = RunRecord(
     id=4, generation=9, kind="index", trigger="test", roots=("docs",), state="walking", started_ns=0, ended_ns=None,
@@ -79,6 +81,9 @@ class FakeState:
     def add_candidates(self, run_id: int, candidates: Sequence[RemovalCandidate]) -> None:
         self.candidates.extend(candidates)
 
+    def done_pages(self, run_id: int, numbers: Sequence[int]) -> dict[int, dict[str, int]]:
+        return {}
+
     def plan_pages(self, run_id: int, pages: Sequence[tuple[int, bytes]]) -> None:
         self.pages.extend(number for number, _ in pages)
 
@@ -86,11 +91,19 @@ class FakeState:
 class Dispatching:
     """A dispatcher over a fake queue with workers, and the files that were counted."""
 
-    def __init__(self, *, window_pages: int = 32, hold_up: Callable[[str], None] = lambda cause: None) -> None:
+    def __init__(
+        self,
+        *,
+        window_pages: int = 32,
+        hold_up: Callable[[str], None] = lambda cause: None,
+        telemetry: Telemetry = SILENCE,
+    ) -> None:
         self.queue = FakeQueue()
         self.state = FakeState()
         state = cast(StateStore, self.state)
-        self.dispatcher = Dispatcher(self.queue, NAMES, RUN, state, window_pages=window_pages, hold_up=hold_up)
+        self.dispatcher = Dispatcher(
+            self.queue, NAMES, RUN, state, window_pages=window_pages, listening=Listening(hold_up, telemetry=telemetry)
+        )
         self.counted: list[str] = []
         self.deaths = 0
 

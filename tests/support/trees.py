@@ -1,5 +1,6 @@
 """Trees of files: made from a mapping, compared to the last byte, and looked at as another user."""
 
+import ctypes
 import hashlib
 import os
 import pickle
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 NOBODY = 65534
+_LIBC = ctypes.CDLL(None)
 Result = TypeVar("Result")
 
 
@@ -58,6 +60,14 @@ class OtherOs:
 
     def __getattr__(self, name: str) -> object:
         return self._functions.get(name, getattr(os, name))
+
+
+def heed_modes() -> None:
+    """In a child before its program: root may open what its own modes close no more (capabilities(7): the program is
+    not given CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH)."""
+    if os.geteuid() == 0:
+        for capability in (1, 2):
+            _LIBC.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
 @contextmanager

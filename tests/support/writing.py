@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import aiosqlite
 
 from domain.files import FileFailure, FileStat, Outcome, Reason
+from domain.telemetry import SILENCE, Telemetry
 from store.connection import RowRefusedError
 from store.state_port import PageOutcome
 from store.write_port import Applied, DocumentWrite, GroupResult, RecheckWrite, RemoveWrite, SkipWrite, WriteGroup
@@ -114,20 +115,24 @@ class _NoConnection:
 class WriterAtWork:
     """A writer over a fake store with all that it reported."""
 
-    def __init__(self, connection: "aiosqlite.Connection", store: FakeStore) -> None:
+    def __init__(self, connection: "aiosqlite.Connection", store: FakeStore, telemetry: Telemetry = SILENCE) -> None:
         self.store = store
         self.recorded: list[PageOutcome] = []
         self.observed: list[tuple[FinishedPage, PageOutcome]] = []
         self.writer = DocumentWriter(
-            connection, store, record=self.recorded.extend, observe=lambda *pair: self.observed.append(pair)
+            connection,
+            store,
+            record=lambda pages, outcomes: self.recorded.extend(outcomes),
+            observe=lambda *pair: self.observed.append(pair),
+            telemetry=telemetry,
         )
 
 
 @asynccontextmanager
-async def writer_over(store: FakeStore) -> AsyncIterator[WriterAtWork]:
+async def writer_over(store: FakeStore, telemetry: Telemetry = SILENCE) -> AsyncIterator[WriterAtWork]:
     """The writer with its thread; its `run` is for the test to start."""
     async with aiosqlite.Connection(_NoConnection, 64) as connection:  # type: ignore[arg-type]
-        yield WriterAtWork(connection, store)
+        yield WriterAtWork(connection, store, telemetry)
 
 
 @asynccontextmanager

@@ -137,11 +137,11 @@ knowledge:
   schedules:
     - {name: nightly, cron: "0 3 * * *", timezone: Europe/Malta, window: "01:00-05:00", jitter: 5m}
   mcp: {tools: [], allow_write: false, profile: agent}
-  server: {host: 127.0.0.1, port: 8765, read_token_env: "", operate_token_env: "", allowed_hosts: []}
+  server: {host: 127.0.0.1, port: 8765, read_token_env: "", operate_token_env: "", allowed_hosts: [kb.example.org]}
 """
     found = loaded(folder, text)
-    assert found.later_features == ("schedules", "server")
-    assert found.later_note() == "schedules, server: configured, but without effect in this version"
+    assert found.later_features == ("server.allowed_hosts",)
+    assert found.later_note() == "server.allowed_hosts: configured, but without effect in this version"
     assert loaded(folder, BLOCK).later_note() == ""
 
 

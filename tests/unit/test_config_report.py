@@ -88,7 +88,7 @@ def test_show_tells_every_value_and_where_it_came_from_without_secrets(tmp_path:
     assert rows["queue.url"] == ("redis://u:***@h", f"{path}:5")
     assert rows["queue.workers"] == (0, "default")
     assert rows["embeddings.api_key_env"] == ("MY_KEY (set)", f"{path}:6")
-    assert rows["schedules"] == (["n: index at 0 3 * * *"], f"{path}:7")
+    assert rows["schedules"] == (["n: index at 0 3 * * * (UTC)"], f"{path}:7")
     assert "mcp.profile" not in rows
     assert "hunter" not in str(rows)
 
@@ -149,11 +149,11 @@ def test_show_without_anything(tmp_path: Path) -> None:
 
 def test_check_reads_and_obeys_nothing(tmp_path: Path) -> None:
     path = tmp_path / "knowledge.yaml"
-    path.write_text("knowledge: {queue: {url: 'redis://h'}, server: {}, enabled: false}\n", "utf-8")
+    path.write_text("knowledge: {queue: {url: 'redis://h'}, server: {host: h}, enabled: false}\n", "utf-8")
     checked = check(locate(tmp_path, config=None, environ={}), {}, cwd=tmp_path)
     assert not checked.trusted
     assert [note.split(":")[0].split(",")[0] for note in checked.notes] == [
-        "server",
+        "server.host",
         "switched off",
         "not trusted yet",
     ]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -96,23 +97,24 @@ async def test_done_twice_is_no_news() -> None:
     await sending
 
 
-def test_a_page_is_halved_and_a_file_tried_once_more() -> None:
-    """R23."""
-    numbers = iter(range(100, 200))
+def test_a_page_is_tried_with_care_then_halved_and_a_file_fails() -> None:
+    """R23: with care, each file is read in a limited process of its own."""
     (page,) = pages_of(1, 5)
-    fate = after_death(InFlight(page, 3), lambda: next(numbers))
-    assert [[file.key for file in half.page.files] for half in fate.again] == [
-        ["docs/01-00", "docs/01-01"],
-        ["docs/01-02", "docs/01-03", "docs/01-04"],
+    numbers = iter((101, 102))
+    careful = after_death(InFlight(page, 3), lambda: next(numbers))
+    assert careful.again == (InFlight(replace(page, alone=True), 4),)
+    assert careful.failed == ()
+    halved = after_death(careful.again[0], lambda: next(numbers))
+    assert [(half.page.number, half.attempt, half.page.alone) for half in halved.again] == [
+        (101, 1, True),
+        (102, 1, True),
     ]
-    assert [half.page.number for half in fate.again] == [100, 101]
-    assert not fate.failed
-    single = Page(7, "docs", page.files[:1])
-    again = after_death(InFlight(single, 1), lambda: 0)
-    assert [flight.page for flight in again.again] == [single]
-    assert again.again[0].attempt == 2
-    last = after_death(again.again[0], lambda: 0)
-    assert not last.again
+    assert tuple(file for half in halved.again for file in half.page.files) == page.files
+    assert [len(half.page.files) for half in halved.again] == [2, 3]
+
+    single = Page(7, "docs", page.files[:1], alone=True)
+    last = after_death(InFlight(single, 2), lambda: 0)
+    assert last.again == ()
     assert [(failure.key, failure.reason) for failure in last.failed] == [("docs/01-00", Reason.WORKER_DIED)]
 
 
@@ -126,7 +128,7 @@ async def test_a_deadly_file_is_found_and_no_other_is_given_up(deadly: set[str],
     assert {failure.key for failure in it.dispatcher.gave_up} == deadly
     assert len(it.dispatcher.gave_up) == len(deadly)
     assert sorted(it.counted) == sorted(set(keys_of(pages_of(40))) - deadly)
-    # one death to notice, one for the page alone, three of its halves, two of the file; a few less where pages met
+    # one to notice, one for the page alone, one with care, three of its halves, one of the file; less where pages met
     assert it.deaths <= 7 * len(deadly)
     assert not it.queue.jobs
 
@@ -181,8 +183,9 @@ async def test_a_page_that_was_halved_and_comes_late_counts_with_its_halves() ->
     it = Dispatching()
     (page,) = pages_of(1)
     sending = asyncio.create_task(it.dispatcher.dispatch(iter([page])))
-    await it.queue.begin()
-    await it.dispatcher.worker_died()
+    for _ in ("alone already", "tried with care"):
+        await it.queue.begin()
+        await it.dispatcher.worker_died()
     it.commit(page)
     assert it.counted == []
     async with working(it.work()):
@@ -215,7 +218,7 @@ async def test_an_error_of_the_plan_is_raised() -> None:
 
 def test_parts_have_numbers_above_every_planned_one() -> None:
     numbers: Callable[[], int] = iter([PART_NUMBERS + 1, PART_NUMBERS + 2]).__next__
-    fate = after_death(InFlight(pages_of(1)[0], 1), numbers)
+    fate = after_death(InFlight(replace(pages_of(1)[0], alone=True), 1), numbers)
     assert all(half.page.number > PART_NUMBERS for half in fate.again)
 
 

@@ -114,6 +114,7 @@ def test_only_a_single_text_is_perhaps_too_long(status: int) -> None:
 
 def test_which_statuses_are_refusals_of_everything() -> None:
     assert [status for status in range(400, 600) if Rejected("", status=status).is_refusing] == [401, 403, 404]
+    assert all(Rejected("", status=status).is_refusing for status in range(300, 400))
 
 
 KEY = "sk-canary-0123456789"

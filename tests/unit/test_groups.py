@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from domain.errors import StorageError
 from domain.files import FileFailure, Outcome, Reason
-from store.state_port import FailureRecord, RemovalCandidate
+from store.failure_port import FailureRecord
+from store.state_port import RemovalCandidate
 from store.write_port import Applied, WriteGroup
 from tests.support.writing import STAT, FakeStore, document, finished, keys_of, recheck, remove, skip
 from workers.writer.groups import (

@@ -52,6 +52,15 @@ def test_a_base_without_a_file_is_named_by_its_folder(client: str) -> None:
     }
 
 
+def test_the_name_of_a_key_is_told_and_never_the_key() -> None:
+    """One client hands on only what is named; the others have no place for a name alone."""
+    embeddings = EmbeddingsSettings(model="m", base_url="https://h/v1", api_key_env="MY_KEY")
+    for client in CLIENTS:
+        entry = entry_of(client, CLIENTS[client].snippet(launch_of(loaded(embeddings=embeddings), COMMAND, [])))
+        assert entry.get("env_vars") == (["MY_KEY"] if client == "codex" else None)
+        assert "env" not in entry
+
+
 def test_there_are_the_five_clients() -> None:
     assert list(CLIENTS) == ["claude-code", "claude-desktop", "cursor", "vscode", "codex"]
     with pytest.raises(UsageError) as caught:

@@ -9,14 +9,15 @@ from typing import cast
 import numpy as np
 import pytest
 
-from domain.errors import EmbeddingsChangedError
+from domain.errors import EmbeddingsChangedError, EmbeddingsUnavailableError
 from domain.files import FileStat, Reason
 from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity, sent_hash
+from embedding.failures import Rejected, Unreachable
 from embedding.port import EmbeddedText, Probe
 from store.vector_port import ChunkText, DocumentTexts, VectorSnapshot
 from store.write_port import ChunkRow, DocumentWrite
 from workers.checking import FinishedPage, TextCounts
-from workers.embedding import PageEmbedder, VectorTarget, linked
+from workers.embedding import PageEmbedder, VectorTarget, Waits, linked
 
 DIMENSION = 4
 
@@ -125,6 +126,42 @@ def page(*documents: DocumentWrite) -> FinishedPage:
 
 def sent(body: str) -> str:
     return f"passage: Head\n\n{body}"
+
+
+class Away(Model):
+    """A model whose server is away, or refuses, the first times that it is probed."""
+
+    def __init__(self, failures: int, cause: Exception) -> None:
+        super().__init__()
+        self.failures = failures
+        self.cause = cause
+
+    async def probe(self, texts: Sequence[str]) -> Probe:
+        answer = await super().probe(texts)
+        if self.probes <= self.failures:
+            raise EmbeddingsUnavailableError("does not answer", hint="start it") from self.cause
+        return answer
+
+
+async def test_a_server_that_is_away_before_the_first_text_is_waited_for_where_nobody_attends(
+    executor: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P2: as one that goes away later; a command line says it at once (P17), and a refusal is no outage."""
+    monkeypatch.setattr("workers.embedding.PROBE_AGAIN_S", 0.0)
+    told: list[str] = []
+
+    def patient(model: Model) -> PageEmbedder:
+        snapshot = cast(VectorSnapshot, Stored())
+        return PageEmbedder(VectorTarget(TARGET), model, lambda: snapshot, executor, Told(), Waits(60.0, told.append))
+
+    model = Away(2, Unreachable("connection", "connection refused"))
+    done = await patient(model).embed_page(page(document("docs/a", "one")))
+    assert done.texts == TextCounts(embedded=1) and model.probes == 3
+    assert told == ["does not answer", "does not answer", ""]
+    with pytest.raises(EmbeddingsUnavailableError):
+        await pages(Away(1, Unreachable("connection", "refused")), executor).embed_page(page(document("docs/a", "x")))
+    with pytest.raises(EmbeddingsUnavailableError):
+        await patient(Away(1, Rejected("status 401", status=401))).embed_page(page(document("docs/a", "one")))
 
 
 async def test_every_chunk_is_linked_and_every_new_text_sent_once(model: Model, executor: ThreadPoolExecutor) -> None:

@@ -1,6 +1,6 @@
 """The plan: walk and stored keys merged into what is to be done. Pure, the clock is a number."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.files import WALK_REASONS, FileCheck, FileStat, Page, Reason
+from domain.retry_rules import FailureStanding
 from scheduler.plan import (
+    CLOCKS_APART_NS,
     PAGE_CAP_BYTES,
     PAGE_KEYS_CAP_BYTES,
     RACY_WINDOW_NS,
+    NotTried,
     Planned,
     PlanPolicy,
     PlanTally,
@@ -20,6 +23,7 @@ from scheduler.plan import (
 )
 from scheduler.queue.payloads import PAYLOAD_CAP_BYTES, encode_check
 from scheduler.walk import WalkedFile
+from store.failure_port import FailureRecord
 from store.port import StoredFile
 from store.state_port import RemovalCandidate
 
@@ -53,6 +57,120 @@ def check(key: str, known_hash: bytes = b"", size_bytes: int = 100) -> Planned:
 
 
 KEYS = st.sets(st.text("ab/-é", min_size=1, max_size=3), max_size=12)
+LATER_NS = POLICY.now_ns + SECOND_NS
+
+
+def failure(
+    key: str,
+    *,
+    standing: FailureStanding = "open",
+    next_ns: int = LATER_NS,
+    stat: FileStat | None = STAT,
+    reason: Reason = Reason.UNREADABLE,
+) -> FailureRecord:
+    return FailureRecord(key, reason, "", 2, 1, 2, next_ns, standing, stat)
+
+
+def judged(
+    files: Iterable[WalkedFile],
+    failures: Iterable[FailureRecord],
+    known: Iterable[StoredFile] = (),
+    policy: PlanPolicy = POLICY,
+) -> tuple[list[Planned], PlanTally]:
+    tally = PlanTally()
+    return list(plan(files, known, policy, tally, failures)), tally
+
+
+@pytest.mark.parametrize(
+    ("recorded", "is_tried"),
+    [
+        (failure("a"), False),
+        (failure("a", next_ns=POLICY.now_ns), True),
+        (failure("a", next_ns=0), True),
+        (failure("a", stat=STAT._replace(ctime_ns=CHANGED_NS + 1)), True),
+        (failure("a", stat=None), True),
+        (failure("a", standing="quarantined", next_ns=0), False),
+        (failure("a", standing="quarantined", next_ns=0, stat=STAT._replace(size_bytes=9)), True),
+        (failure("a", standing="quarantined", next_ns=0, stat=None), True),
+        (failure("a", standing="ignored", next_ns=0), False),
+        (failure("a", standing="ignored", next_ns=0, stat=None), False),
+    ],
+)
+def test_a_file_that_failed_waits_for_its_time_or_its_change(recorded: FailureRecord, is_tried: bool) -> None:
+    """C-06: due, changed or asked for, else left alone and counted."""
+    found, tally = judged([walked("a")], [recorded])
+    assert found == ([check("a")] if is_tried else [])
+    assert (tally.met, tally.to_check) == (1, int(is_tried))
+    assert tally.kept_failures == (set() if is_tried else {"a"})
+    assert tally.failed == int(not is_tried and recorded.standing != "ignored")
+    assert tally.skips == ({Reason.IGNORED: 1} if recorded.standing == "ignored" else {})
+
+
+@pytest.mark.parametrize("standing", ["open", "quarantined", "ignored"])
+@pytest.mark.parametrize("change", [{"retry_failed": True}, {"trust_stat": False}])
+def test_only_who_asks_for_it_has_failures_tried_early(standing: FailureStanding, change: dict[str, bool]) -> None:
+    """`change_detection: hash` reads every file in every run, but for those that failed."""
+    found, _ = judged([walked("a")], [failure("a", standing=standing)], policy=replace(POLICY, **change))
+    assert bool(found) == ("retry_failed" in change and standing != "ignored")
+
+
+@pytest.mark.parametrize("reason", [Reason.WORKER_DIED, Reason.OVER_LIMIT])
+def test_a_file_that_ended_its_reader_is_read_alone_when_it_is_tried_again(reason: Reason) -> None:
+    """R23: changed or retried, it never meets a process that others need."""
+    failures = [failure("b", next_ns=0, reason=reason), failure("c", next_ns=0)]
+    found, tally = judged([walked(key) for key in "abcd"], failures, [stored("b", stat=STAT._replace(size_bytes=1))])
+    assert found[1] == (FileCheck("b", HASH, is_suspect=True), 100)
+    assert list(into_pages(found, "docs", files_per_page=64)) == [
+        Page(1, "docs", (FileCheck("b", HASH),), alone=True),
+        Page(2, "docs", (FileCheck("a"), FileCheck("c"), FileCheck("d"))),
+    ]
+    assert tally.to_check == 4
+
+
+def test_a_changed_document_whose_check_failed_is_left_alone_too() -> None:
+    newer = STAT._replace(mtime_ns=CHANGED_NS + 5)
+    found, tally = judged([walked("a", stat=newer)], [failure("a", stat=newer)], [stored("a")])
+    assert (found, tally.failed, tally.unchanged) == ([], 1, 0)
+
+
+def test_failures_of_one_kind_are_told_together() -> None:
+    failures = [failure("a", next_ns=LATER_NS + 5), failure("c"), failure("d", standing="quarantined", next_ns=0)]
+    found, tally = judged([walked(key) for key in "abcd"], failures)
+    assert found == [check("b")]
+    assert tally.not_tried == {
+        ("unreadable", "open"): NotTried(2, "a", LATER_NS),
+        ("unreadable", "quarantined"): NotTried(1, "d", 0),
+    }
+
+
+def test_a_run_that_finds_nothing_to_do_reads_no_failure() -> None:
+    """The cost of a no-change run does not grow with what failed."""
+
+    def asked() -> Iterator[FailureRecord]:
+        raise AssertionError("failures were read")
+        yield failure("a")
+
+    found, tally = judged([walked("a"), walked("b")], asked(), [stored("a"), stored("b")])
+    assert (found, tally.unchanged) == ([], 2)
+
+
+@given(KEYS, KEYS, KEYS)
+def test_failures_are_merged_in_key_order(on_disk: set[str], documents: set[str], failed: set[str]) -> None:
+    found, tally = judged(
+        [walked(key) for key in sorted(on_disk)],
+        [failure(key) for key in sorted(failed)],
+        [stored(key) for key in sorted(documents)],
+    )
+    checked = {item[0].key for item in found if not isinstance(item, RemovalCandidate)}
+    assert checked == on_disk - documents - failed
+    assert tally.kept_failures == (on_disk - documents) & failed
+    assert tally.met == tally.unchanged + tally.to_check + tally.failed + tally.skipped
+
+
+def test_no_more_failures_are_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.plan.KEPT_KEYS_CAP", 2)
+    _, tally = judged([walked(key) for key in "abc"], [failure(key) for key in "abc"])
+    assert (tally.kept_failures, tally.is_kept_cut, tally.failed) == ({"a", "b"}, True, 3)
 
 
 @given(KEYS, KEYS, KEYS, KEYS, KEYS)
@@ -122,6 +240,14 @@ def test_times_in_the_future_prove_nothing(field: str) -> None:
     assert planned([walked("a", stat=stat)], [known])[0] == [check("a", HASH)]
     later = replace(POLICY, now_ns=POLICY.now_ns + 1)
     assert planned([walked("a", stat=stat)], [known], later)[0] == []
+
+
+def test_a_check_by_a_clock_that_is_far_ahead_proves_nothing() -> None:
+    """P29: a worker of another machine has said when; by our clock it was just now, and perhaps in the racy window."""
+    known = stored("a", checked_ns=POLICY.now_ns + CLOCKS_APART_NS)
+    assert planned([walked("a")], [known])[0] == []
+    known = stored("a", checked_ns=POLICY.now_ns + CLOCKS_APART_NS + 1)
+    assert planned([walked("a")], [known])[0] == [check("a", HASH)]
 
 
 def test_hashing_everything_and_cutting_everything() -> None:
@@ -237,3 +363,15 @@ def test_a_page_of_long_names_fits_into_a_payload() -> None:
 def test_candidates_pass_through_in_their_place() -> None:
     gone = RemovalCandidate("b", Reason.GONE)
     assert cut([check("a"), gone, check("c")]) == [gone, Page(5, "docs", (FileCheck("a"), FileCheck("c")))]
+
+
+def test_what_this_run_has_done_before_it_was_taken_over_is_not_done_again() -> None:
+    """A reindex whose scheduler was killed goes on; a file that changed since is read again."""
+    policy = replace(POLICY, force=True, trust_stat=False, generation=7)
+    done = stored("docs/a")._replace(generation=7)
+    changed = stored("docs/b")._replace(generation=7, stat=FileStat(1, 2, 3, 4, 5))
+    older = stored("docs/c")._replace(generation=6)
+    tally = PlanTally()
+    planned = list(plan([walked("docs/a"), walked("docs/b"), walked("docs/c")], [done, changed, older], policy, tally))
+    assert [item[0].key for item in planned if isinstance(item, tuple)] == ["docs/b", "docs/c"]
+    assert tally.unchanged == 1

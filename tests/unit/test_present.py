@@ -20,11 +20,12 @@ from app.present import (
     unexpected_error,
     utc,
 )
-from app.present_reasons import counts_words, held_words, reason_words
+from app.present_reasons import counts_words, ending_words, held_words, reason_words
 from domain.errors import KnowledgeError, UsageError
 from domain.files import Reason
 from domain.settings import RootSettings, Settings
 from domain.status import DropReason, SearchNote, SearchStatus
+from store.run_port import RUN_ENDINGS
 
 HOME = Path("/base/knowledge/default")
 SETTINGS = Settings("default", HOME, config_path=None, configured=False)
@@ -49,6 +50,14 @@ def test_every_note_and_reason_has_words_of_its_own() -> None:
 def test_codes_of_later_versions_are_readable() -> None:
     assert reason_words("from_the_future") == "from the future"
     assert held_words("from_the_future") == "from the future"
+
+
+def test_every_ending_of_a_run_has_words_of_its_own() -> None:
+    """No state of a run is shown as its bare code."""
+    told = {state: ending_words(state) for state in RUN_ENDINGS}
+    assert len(set(told.values())) == len(RUN_ENDINGS)
+    assert [state for state, words in told.items() if words == state] == ["failed"]
+    assert "_" not in "".join(told.values())
 
 
 def test_counts_are_told_in_the_order_of_the_outcomes() -> None:

@@ -9,7 +9,7 @@ from app.present_documents import chunk_text, document_on_terminal, exact_chunks
 from app.showing import KnownPlaces, ShownChunk, ShownDocument, keys_of, line_range
 from domain.errors import UsageError
 from domain.settings import RootSettings
-from domain.status import Tier
+from domain.status import Standing, Tier
 from store.port import StoredChunk, StoredDocument
 from store.state_port import RootRecord
 
@@ -67,7 +67,7 @@ def test_what_is_no_range(written: str) -> None:
 
 
 def test_a_chunk_among_its_neighbours() -> None:
-    text = chunk_text(ShownChunk(DOCUMENT, 1, CHUNKS), Tier.LEXICAL)
+    text = chunk_text(ShownChunk(DOCUMENT, 1, CHUNKS), Tier.LEXICAL, Standing.COMPLETE)
     assert "\ndocs/a.md#0  A\nA · lines 3-3\n\none\n" in text
     assert "\n> docs/a.md#1  A\nA > B · lines 7-7\n\ntwo\n" in text
     assert "\x1b" not in text

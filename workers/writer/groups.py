@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from domain.files import FileFailure, Outcome, Reason
 from domain.vectors import LINK_WEIGHT_BYTES
 from store.connection import RowRefusedError
-from store.state_port import FailureRecord, PageOutcome, RemovalCandidate
+from store.failure_port import FailureRecord
+from store.state_port import PageOutcome, RemovalCandidate
 from store.write_port import Applied, GroupResult, NewVector, StoreWriter, VectorLinks, WriteGroup
 from workers.checking import FinishedPage
 
@@ -148,8 +149,11 @@ def _part(group: WriteGroup, first: int, end: int) -> WriteGroup:
 
 def _refused(group: WriteGroup, refusal: RowRefusedError) -> tuple[FileFailure, ...]:
     parts = (group.documents, group.rechecks, group.skips, group.removes, group.vectors)
-    keys = [write.key for part in parts for write in part]
-    return tuple(FileFailure(key, Reason.STORE_REFUSED, refusal.message) for key in keys)
+    return tuple(
+        FileFailure(write.key, Reason.STORE_REFUSED, refusal.message, getattr(write, "stat", None))
+        for part in parts
+        for write in part
+    )
 
 
 def page_outcomes(
@@ -182,11 +186,15 @@ def _page_outcome(
     return PageOutcome(
         page=page.number,
         counts=counts,
-        failures=tuple(FailureRecord(f.key, f.reason.value, f.detail, 1, now_ns, now_ns) for f in failed),
+        failures=tuple(FailureRecord(f.key, f.reason.value, f.detail, 1, now_ns, now_ns, stat=f.stat) for f in failed),
         recovered=tuple(answer.key for answer in answers),
         candidates=tuple(
             RemovalCandidate(answer.key, skips[answer.key].reason, skips[answer.key].stat)
             for answer in answers
             if answer.verdict == "candidate"
         ),
+        changes={
+            "added": [answer.key for answer in answers if answer.outcome is Outcome.ADDED],
+            "updated": [answer.key for answer in answers if answer.outcome is Outcome.UPDATED],
+        },
     )

@@ -7,10 +7,19 @@ as one function on the connection's thread, so that no await stands between BEGI
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from domain.errors import StorageError
+from domain.measures import (
+    COMMITS,
+    GROUP_BYTES,
+    GROUP_DOCUMENTS,
+    GROUP_PAGES,
+    LOCK_HOLD_SECONDS,
+    WRITE_WAIT_SECONDS,
+)
+from domain.telemetry import SILENCE, Telemetry
 from store.connection import run_on_connection
 from store.state_port import PageOutcome
 from store.write_port import StoreWriter
@@ -30,12 +39,27 @@ if TYPE_CHECKING:
 
 LINGER_S = 0.25  # at most this long does a page wait for others
 
-RecordOutcomes = Callable[[Sequence[PageOutcome]], None]
+RecordOutcomes = Callable[[Sequence[FinishedPage], Sequence[PageOutcome]], None]
+"""Told of the pages of a group that is committed, and of what came of each, on the connection's thread."""
+
 Observe = Callable[[FinishedPage, PageOutcome], None]
 AwaitsMore = Callable[[int], bool]
 """Whether more pages will come by themselves while this many wait: the writer may then wait for them."""
 
-Waiting = tuple[FinishedPage, "asyncio.Future[PageOutcome]"]
+PassBy = Callable[[], Awaitable[None]]
+"""Waited for before each group: returns when writing is permitted."""
+
+
+async def _pass_at_once() -> None:
+    return
+
+
+class Waiting(NamedTuple):
+    """A page, who is told what came of it, and when it arrived (monotonic seconds)."""
+
+    page: FinishedPage
+    answer: "asyncio.Future[PageOutcome]"
+    since_s: float
 
 
 class DocumentWriter:
@@ -49,12 +73,16 @@ class DocumentWriter:
         record: RecordOutcomes,
         observe: Observe,
         awaits_more: AwaitsMore = lambda waiting: False,
+        pass_by: PassBy = _pass_at_once,
+        telemetry: Telemetry = SILENCE,
     ) -> None:
         self._connection = connection
         self._store = store
         self._record = record
         self._observe = observe
         self._awaits_more = awaits_more
+        self._pass_by = pass_by
+        self._telemetry = telemetry
         self._waiting: deque[Waiting] = deque()
         self._committing: Sequence[Waiting] = ()
         self._arrived = asyncio.Event()
@@ -67,7 +95,7 @@ class DocumentWriter:
         if self._broken is not None:
             raise self._broken
         answer: asyncio.Future[PageOutcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append((page, answer))
+        self._waiting.append(Waiting(page, answer, time.monotonic()))
         self._arrived.set()
         return await answer
 
@@ -83,6 +111,7 @@ class DocumentWriter:
                 self._arrived.clear()
                 while self._waiting:
                     await self._linger()
+                    await self._pass_by()
                     await self._commit_group(self._next_group())
         except Exception as error:
             self._broken = error
@@ -103,25 +132,37 @@ class DocumentWriter:
                 return
 
     def _is_group_full(self) -> bool:
-        pages = [page for page, _ in self._waiting]
+        pages = [one.page for one in self._waiting]
         waiting_bytes = sum(weight_bytes(page) for page in pages)
         return waiting_bytes >= self._group_bytes or group_length(pages, self._group_bytes) < len(pages)
 
     def _next_group(self) -> list[Waiting]:
-        length = group_length((page for page, _ in self._waiting), self._group_bytes)
+        length = group_length((one.page for one in self._waiting), self._group_bytes)
         return [self._waiting.popleft() for _ in range(length)]
 
     async def _commit_group(self, waiting: Sequence[Waiting]) -> None:
-        pages = [page for page, _ in waiting]
+        pages = [one.page for one in waiting]
+        began_s = time.monotonic()
         self._committing = waiting
         outcomes, hold_s = await run_on_connection(self._connection, self._commit_pages, pages)
         self._committing = ()
         self.holds_s.append(hold_s)
         self._group_bytes = next_group_bytes(self._group_bytes, hold_s)
-        for (page, answer), outcome in zip(waiting, outcomes, strict=True):
+        self._tell(waiting, began_s, hold_s)
+        for (page, answer, _), outcome in zip(waiting, outcomes, strict=True):
             self._observe(page, outcome)
             if not answer.done():
                 answer.set_result(outcome)
+
+    def _tell(self, group: Sequence[Waiting], began_s: float, hold_s: float) -> None:
+        told = self._telemetry
+        told.count(COMMITS)
+        told.observe(LOCK_HOLD_SECONDS, hold_s)
+        told.observe(GROUP_PAGES, len(group))
+        told.observe(GROUP_DOCUMENTS, sum(len(one.page.documents) for one in group))
+        told.observe(GROUP_BYTES, sum(one.page.text_bytes for one in group))
+        for one in group:
+            told.observe(WRITE_WAIT_SECONDS, began_s - one.since_s)
 
     def _commit_pages(self, pages: Sequence[FinishedPage]) -> tuple[list[PageOutcome], float]:
         """On the connection's thread: the group to knowledge.db first, then what came of it to state.db (R35)."""
@@ -129,15 +170,15 @@ class DocumentWriter:
         committed = apply_halving(self._store, group_of(pages))
         hold_s = time.monotonic() - began
         outcomes = page_outcomes(pages, committed)
-        self._record(outcomes)
+        self._record(pages, outcomes)
         return outcomes, hold_s
 
     def _abandon(self) -> None:
         """Nobody waits for a writer that has stopped, now or later."""
         if self._broken is None:
             self._broken = StorageError("the writer has stopped", hint="run the command again")
-        for _, answer in (*self._committing, *self._waiting):
-            if not answer.done():
-                answer.set_exception(self._broken)
+        for one in (*self._committing, *self._waiting):
+            if not one.answer.done():
+                one.answer.set_exception(self._broken)
         self._committing = ()
         self._waiting.clear()

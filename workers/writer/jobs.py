@@ -1,5 +1,6 @@
 """The jobs of the write queue: a finished page comes out of the spool and into the writer's inbox."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,10 @@ class WriterContext:
     """What the write queue's jobs work with."""
 
     names: QueueNames
-    run: int
-    generation: int
     spool: Path
     writer: DocumentWriter
     stop: Stop
+    is_current: Callable[[int, int], bool]  # whether the run with this id and generation goes on
 
 
 def writer_context(ctx: dict[Any, Any]) -> WriterContext:
@@ -41,7 +41,7 @@ async def write_page(ctx: dict[Any, Any], raw: bytes) -> None:
     except PayloadError:
         await park(worker_pool(ctx), context.names, BAD_PAYLOAD, raw)
         return
-    if (payload.base_id, payload.run, payload.generation) != (context.names.base_id, context.run, context.generation):
+    if payload.base_id != context.names.base_id or not context.is_current(payload.run, payload.generation):
         await park(worker_pool(ctx), context.names, STALE_JOB, raw)
         return
     try:

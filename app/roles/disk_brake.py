@@ -1,0 +1,71 @@
+"""The disk brake: below a reserve of free space the writer commits no more pages, and goes on by itself when there is
+room (P23). A full disk would keep removals and checkpoints from working, which are what makes room."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.roles.runtime import Runtime
+from domain.layout import sidecars
+from scheduler.queue.client import PageQueue
+from store.files import free_bytes, lstat_or_none
+from workers.hold_up import HoldUpVoice
+
+LOOK_EVERY_S = 1.0
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Free space, and how much of it is kept free; bytes."""
+
+    free: int
+    kept: int
+
+    @property
+    def is_short(self) -> bool:
+        return self.free < self.kept
+
+
+def room_of(runtime: Runtime, free: Callable[..., int] = free_bytes) -> Room:
+    """Kept free is twice the write-ahead log, which a checkpoint may need, and the configured reserve."""
+    log = lstat_or_none(sidecars(runtime.layout.database)[1])
+    kept = 2 * (log.st_size if log is not None else 0) + runtime.settings.disk_reserve_bytes
+    return Room(free(runtime.layout.home), kept)
+
+
+class DiskBrake:
+    """`run` looks; `pass_by` waits for as long as there is too little room."""
+
+    def __init__(self, runtime: Runtime, queue: PageQueue, look: Callable[[Runtime], Room] = room_of) -> None:
+        self._runtime = runtime
+        self._voice = HoldUpVoice(queue.say_hold_up)
+        self._look = look
+        self._is_open = asyncio.Event()
+        self._is_open.set()
+
+    async def pass_by(self) -> None:
+        await self._is_open.wait()
+
+    async def run(self) -> None:
+        try:
+            while True:
+                self._decide(self._look(self._runtime))
+                await asyncio.sleep(LOOK_EVERY_S)
+        finally:
+            await self._voice.aclose()
+
+    def _decide(self, room: Room) -> None:
+        log, status = self._runtime.log, self._runtime.status
+        if room.is_short:
+            said = f"room on the disk: {room.free // MEBIBYTE} MiB are free, {room.kept // MEBIBYTE} MiB are kept free"
+            if self._is_open.is_set():
+                log.warning("disk_short", free_bytes=room.free, kept_bytes=room.kept)
+            self._is_open.clear()
+            status.wait_for(said)
+            self._voice.tell(f"the writer waits for {said}")
+        elif not self._is_open.is_set():
+            log.info("disk_has_room", free_bytes=room.free)
+            self._is_open.set()
+            status.wait_for("")
+            self._voice.tell("")

@@ -1,0 +1,193 @@
+"""`python -m bench.service FOLDER`: a service of real processes: how workers scale, how soon the dead are replaced, how
+much the queue holds, and how a million files fare.
+
+Parts (`--only`): scaling (three workers against one, with a server that answers in parallel), kills (worker, writer,
+scheduler), queue (memory of the queue while the writer is slow), million (generated files; `--files N`).
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from redis import Redis
+
+from scheduler.queue.embedded import EmbeddedValkey
+from store.run_port import RunRecord
+from tests.support.embedding_server import embedding_server
+from tests.support.service import Service
+
+INPUT_S = 0.005
+LIMIT_S = 3600.0
+PARTS = ("scaling", "kills", "queue", "million")
+
+
+@contextmanager
+def service_over(folder: Path, corpus: Path, block: dict[str, object]) -> Iterator[Service]:
+    """A service's folder over a corpus that stays where it is; its roles are started by the caller."""
+    folder.mkdir(parents=True)
+    server = EmbeddedValkey()
+    address = server.start()
+    whole = {"identity": "base", "paths": [str(corpus)], "queue": {"url": f"unix://{address.socket}"}, **block}
+    (folder / "knowledge.yaml").write_text(json.dumps({"knowledge": whole}), encoding="utf-8")
+    it = Service(folder, address.socket)
+    try:
+        yield it
+    finally:
+        it.end()
+        server.stop()
+
+
+def ended(it: Service, run: int, look: Callable[[], None] = lambda: None, every_s: float = 0.05) -> RunRecord:
+    latest_s = time.monotonic() + LIMIT_S
+    while time.monotonic() < latest_s:
+        look()
+        record = it.run(run)
+        if record.ended_ns is not None:
+            return record
+        time.sleep(every_s)
+    raise SystemExit("the run does not end")
+
+
+def took_s(record: RunRecord) -> float:
+    return ((record.ended_ns or 0) - record.started_ns) / 1e9
+
+
+def scaling(corpus: Path, scratch: Path, rounds: int) -> None:
+    """Each worker asks one request at a time; the server sleeps 5 ms an input, for each request by itself."""
+    times: dict[int, list[float]] = {1: [], 3: []}
+    for number in range(rounds):
+        for workers in (1, 3):
+            with embedding_server(delay_per_input_s=INPUT_S) as server:
+                embeddings = {"base_url": server.url, "model": "bench", "concurrency": 1}
+                folder = scratch / f"scaling-{number}-{workers}"
+                with service_over(folder, corpus, {"embeddings": embeddings}) as it:
+                    it.start_all(workers=workers)
+                    record = ended(it, it.first_run())
+                times[workers].append(took_s(record))
+                print(f"  round {number}, {workers} workers: {took_s(record):.2f} s, {record.state} {record.counts}")
+            shutil.rmtree(folder)
+    one, three = (statistics.median(times[workers]) for workers in (1, 3))
+    print(f"three workers against one: {one / three:.2f} times (must 2.6, aim 2.9)")
+
+
+def kills(corpus: Path, scratch: Path, rounds: int) -> None:
+    """From kill -9 until another one is at it."""
+    found: dict[str, list[float]] = {"worker": [], "writer": [], "scheduler": []}
+    for number in range(rounds):
+        for role in found:
+            folder = scratch / f"kills-{number}-{role}"
+            with service_over(folder, corpus, {}) as it:
+                it.start_all(workers=2)
+                second = it.start(role) if role != "worker" else None
+                if second is not None:
+                    it.wait_until(lambda second=second: "stands_by" in second.said())  # type: ignore[misc]
+                run = it.first_run()
+                it.wait_until(lambda it=it, run=run: it.run(run).progress.get("checked", 0) > 100)  # type: ignore[misc]
+                it.of(role)[0].kill()
+                began_s = time.monotonic()
+                log = it.of("scheduler")[-1] if second is None else second
+                sign = "worker_died" if second is None else '"active"'
+                it.wait_until(lambda log=log, sign=sign: sign in log.said())  # type: ignore[misc]
+                found[role].append(time.monotonic() - began_s)
+                record = ended(it, run)
+                print(f"  {role}: {found[role][-1]:.2f} s; the run: {record.state} {record.counts}")
+            shutil.rmtree(folder)
+    for role, seconds in found.items():
+        print(f"{role} killed: median {statistics.median(seconds):.2f} s, worst {max(seconds):.2f} (must 10, aim 2)")
+
+
+def queue(corpus: Path, scratch: Path) -> None:
+    """The writer is stopped for a while again and again, so that everything before it fills up."""
+    import os
+    import signal
+
+    folder = scratch / "queue"
+    largest = 0
+    with service_over(folder, corpus, {}) as it, closing(Redis(unix_socket_path=it.socket)) as client:
+        it.start_all(workers=2)
+        idle = int(client.info("memory")["used_memory"])
+        writer = it.of("writer")[0].pid
+        is_stopped = False
+
+        def look() -> None:
+            nonlocal largest, is_stopped
+            largest = max(largest, int(client.info("memory")["used_memory"]))
+            is_stopped = not is_stopped
+            os.kill(writer, signal.SIGSTOP if is_stopped else signal.SIGCONT)
+
+        record = ended(it, it.first_run(), look, every_s=0.5)
+    print(f"  the run: {record.state} {record.counts} in {took_s(record):.1f} s")
+    print(f"queue memory: {largest / 1e6:.1f} MB at most, idle {idle / 1e6:.1f} (must 64, aim 16)")
+    shutil.rmtree(folder)
+
+
+def generate(where: Path, count: int) -> None:
+    """Small files, 500 a folder, each with words of its own."""
+    for number in range(count):
+        folder = where / f"{number // 50_000:03}" / f"{number // 500 % 100:03}"
+        if number % 500 == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+        text = f"# Note {number}\n\nThe record {number:07} belongs to series {number % 977}.\n"
+        (folder / f"n{number:07}.md").write_text(text, encoding="utf-8")
+
+
+def million(scratch: Path, count: int) -> None:
+    """The first run, one without a change, and the largest memory of any role (VmHWM)."""
+    corpus = scratch / "many"
+    began_s = time.monotonic()
+    generate(corpus, count)
+    print(f"  generated {count:,} files in {time.monotonic() - began_s:.0f} s")
+    folder = scratch / "million"
+    with service_over(folder, corpus, {}) as it:
+        it.start_all(workers=1)
+        first = ended(it, it.first_run(), every_s=1.0)
+        print(f"  first: {took_s(first):.1f} s, {first.state} {first.counts}")
+        again = ended(it, it.submit(), every_s=0.2)
+        print(f"  no change: {took_s(again):.1f} s, {again.state} {again.counts}")
+        peaks = {f"{role.name}": peak_mb(role.pid) for role in it.roles}
+        size_mb = it.layout.database.stat().st_size / 1e6
+    print(f"{count:,} files: first run {took_s(first):.0f} s, no-change run {took_s(again):.1f} s (must 60, aim 20),")
+    print(f"  peak memory {peaks} MB (must 300, aim 150); database {size_mb:.0f} MB")
+    shutil.rmtree(folder)
+    shutil.rmtree(corpus)
+
+
+def peak_mb(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--only", default=",".join(PARTS[:3]))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--files", type=int, default=1_000_000)
+    chosen = parser.parse_args()
+    scratch = Path(tempfile.mkdtemp(prefix="bench-service-"))
+    try:
+        for part in chosen.only.split(","):
+            print(part)
+            match part:
+                case "scaling":
+                    scaling(chosen.corpus, scratch, chosen.rounds)
+                case "kills":
+                    kills(chosen.corpus, scratch, chosen.rounds)
+                case "queue":
+                    queue(chosen.corpus, scratch)
+                case "million":
+                    million(scratch, chosen.files)
+                case _:
+                    parser.error(f"there is no part {part!r}: {', '.join(PARTS)}")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""A role as a process: signals, health page, and the role itself beside it."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+
+from app.config import Loaded
+from app.roles.role_log import LogFormat, fault_of, hear_libraries, make_log
+from app.roles.role_metrics import RoleMetrics
+from app.roles.runtime import DRAIN_S, Runtime
+from app.roles.table import ROLES
+from domain.errors import KnowledgeError
+from domain.layout import BaseLayout
+from scheduler.queue.leases import holder_id
+from server.ending_signals import ending_signals
+from server.health_server import bound_socket, show_health
+
+
+def serve(
+    loaded: Loaded, role: str, *, health: tuple[str, int] | None, log_format: LogFormat, with_input: bool = False
+) -> int:
+    """Run a role until SIGTERM (exit 0, what is in hand is finished) or Ctrl-C (130).
+
+    `health`: host and port of its health page. `with_input`: it is told to end, too, when standard input closes.
+    Raises KnowledgeError for what the role cannot go on with.
+    """
+    settings = loaded.settings
+    listening = bound_socket(*health) if health is not None else None
+    log = make_log(role, log_format)
+    hear_libraries(log)
+    metrics = RoleMetrics(role)
+    runtime = Runtime(settings, BaseLayout(settings.home), role, holder_id(), log, telemetry=metrics)
+    return asyncio.run(_run(runtime, metrics, listening, with_input=with_input))
+
+
+async def _run(runtime: Runtime, metrics: RoleMetrics, listening: socket.socket | None, *, with_input: bool) -> int:
+    ended_by = _end_by_signals(runtime)
+    if with_input:
+        _end_with_input(runtime)
+    runtime.log.info("starts", home=str(runtime.layout.home))
+    pages = None
+    if listening is not None:
+        pages = asyncio.create_task(show_health(runtime, lambda: metrics.rendered(runtime.status), listening))
+    try:
+        await _ended_in_time(runtime, ROLES[runtime.role])
+    except KnowledgeError as error:
+        runtime.log.error("ends", code=error.code, message=error.message, hint=error.hint)
+        raise
+    except Exception as error:
+        runtime.log.error("ends", code=KnowledgeError.code, **fault_of(error))
+        # without its words, which may be those of a document
+        raise KnowledgeError(f"{type(error).__name__} in the {runtime.role}", hint="its log says where") from error
+    finally:
+        if pages is not None:
+            pages.cancel()
+            await asyncio.gather(pages, return_exceptions=True)
+    runtime.log.info("ended")
+    return 130 if ended_by[:1] == [signal.SIGINT] else 0  # however often it was pressed
+
+
+async def _ended_in_time(runtime: Runtime, role: Callable[[Runtime], Awaitable[None]]) -> None:
+    """The role to its end. Told to end, it has as long as what it has in hand may take, and no more."""
+    working = asyncio.ensure_future(role(runtime))
+    stopping = asyncio.create_task(runtime.stopping.wait())
+    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not working.done():
+        _, late = await asyncio.wait([working], timeout=DRAIN_S + 1)
+        if late:
+            runtime.log.warning("left_in_hand")
+            working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    if not working.cancelled() and (error := working.exception()) is not None:
+        raise error
+
+
+def _end_by_signals(runtime: Runtime) -> list[signal.Signals]:
+    """SIGTERM and Ctrl-C tell the role to end; the signal that did is in the list then."""
+    ended_by: list[signal.Signals] = []
+
+    def end(number: signal.Signals) -> None:
+        if not ended_by:
+            runtime.log.info("told_to_end", signal=number.name)
+        ended_by.append(number)
+        runtime.stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for number in ending_signals():
+        loop.add_signal_handler(number, end, number)
+    return ended_by
+
+
+def _end_with_input(runtime: Runtime) -> None:
+    """Standard input stays open for as long as the starter lives."""
+    loop = asyncio.get_running_loop()
+
+    def wait() -> None:
+        while os.read(sys.stdin.fileno(), 4096):  # past the buffer: a thread in it would keep the process from its end
+            pass
+        with contextlib.suppress(RuntimeError):  # the loop is over
+            loop.call_soon_threadsafe(runtime.stopping.set)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -1,0 +1,184 @@
+"""A service whose surroundings fail: roots that vanish, a queue that is full or forgets, clocks that lie, signals."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from app.roles.calls import ApplyGroup, await_answer, place_call
+from store.write_port import GroupResult, RemoveWrite, WriteGroup
+from tests.support.audit import audit
+from tests.support.chaos import SLOW_S, Chaos, chaos, differing
+from tests.support.poison import clock_moved
+from tests.support.service import Role
+from tests.support.trees import mode
+
+pytestmark = pytest.mark.timeout(300)
+FILES = 60
+HOUR_S = 3600
+
+
+def _started(it: Chaos, *, workers: int = 1) -> None:
+    it.service.start_all(workers=workers)
+    assert it.ended(it.service.first_run()).state == "done"
+
+
+def _stored(it: Chaos) -> int:
+    ((count,),) = it.base.rows("SELECT count(*) FROM documents")
+    return int(count)
+
+
+def test_a_root_that_vanishes_between_runs_takes_nothing_with_it() -> None:
+    """P8, fault 33: renamed, emptied (what an unmounted one looks like), closed to the service: nothing is removed, the
+    run says why, and the next one is as if nothing had been."""
+    with chaos(FILES, embeddings="") as it:
+        it.service.heeds_modes = True
+        _started(it)
+        away = it.docs.with_name("away")
+
+        it.docs.rename(away)
+        gone = it.ended(it.service.submit())
+        assert (gone.state, gone.cause, _stored(it)) == ("partial", "source_unreadable", FILES)
+
+        it.docs.mkdir()
+        emptied = it.ended(it.service.submit())
+        assert (emptied.state, emptied.cause, _stored(it)) == ("partial", "source_empty", FILES)
+
+        it.docs.rmdir()
+        away.rename(it.docs)
+        with mode(it.docs, 0o000):
+            closed = it.ended(it.service.submit())
+        assert (closed.state, closed.cause, _stored(it)) == ("partial", "source_unreadable", FILES)
+        with mode(it.docs / "3", 0o000):
+            half = it.ended(it.service.submit())
+        assert (half.state, half.cause, _stored(it)) == ("partial", "source_unreadable", FILES)
+
+        back = it.ended(it.service.submit())
+        assert (back.state, back.counts) == ("done", {"unchanged": FILES})
+        assert differing(it) == {}
+
+
+def test_a_queue_that_forgets_is_warned_of_and_one_that_is_full_is_waited_for() -> None:
+    """Faults 11 and 16: a queue that drops work is told of, in the log once and in the lease that others look at. Of a
+    full one the run says that it waits; it is cancelled meanwhile, removals work, and with more memory it goes on."""
+    from redis import Redis
+
+    with (
+        chaos(FILES, embeddings="", broker=("--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru")) as it,
+        Redis(unix_socket_path=it.service.socket) as client,
+    ):
+        _started(it)
+        scheduler = it.service.of("scheduler")[0]
+        it.service.wait_until(lambda: "queue_unfit" in scheduler.said())
+        assert "allkeys-lru" in scheduler.said() and "noeviction" in scheduler.said()
+
+        def is_told() -> bool:
+            leases = [client.get(key) or b"" for key in client.scan_iter(match="*lease:scheduler:*")]
+            return any(b"allkeys-lru" in lease for lease in leases)
+
+        it.service.wait_until(is_told)
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        it.docs.joinpath("0", "new.md").write_text("# New\n\nwords\n", encoding="utf-8")
+        run = it.service.submit()
+        it.service.wait_until(lambda: "memory is full" in it.service.run(run).cause, SLOW_S)
+        assert it.service.run(run).state == "waiting"
+        it.service.ask(run, "cancel")
+        assert it.ended(run).state == "cancelled"
+
+        again = it.service.submit()
+        it.service.wait_until(lambda: "memory is full" in it.service.run(again).cause, SLOW_S)
+        one = RemoveWrite("docs/1/0001.md", time.time_ns(), it.service.run(again).generation)
+        gone = WriteGroup(removes=[one])
+        call = place_call(it.service.layout.calls, ApplyGroup(gone))
+        (removed,) = await_answer(it.service.layout.calls, call, GroupResult, lambda: None).results
+        assert removed.verdict == "applied"
+        client.config_set("maxmemory", 0)
+        ended = it.ended(again)
+        assert (ended.state, ended.counts) == ("done", {"added": 1, "unchanged": FILES})
+        assert differing(it).keys() == {one.key}
+        assert scheduler.said().count("queue_unfit") == 1
+
+
+def test_one_scheduler_and_one_writer_whatever_comes_and_dies() -> None:
+    """P9: of several processes of a role one is at work, and when that one is killed another one is, with no operator;
+    one whose lock file somebody removes leaves, so that there are never two."""
+    with chaos(FILES, embeddings="") as it:
+        _started(it)
+        for name in ("scheduler", "writer"):
+            first = it.service.of(name)[0]
+            others = [it.service.start(name) for _ in range(2)]
+            it.service.wait_until(lambda others=others: all("stands_by" in one.said() for one in others), SLOW_S)  # type: ignore[misc]
+            assert not any(_is_active(one) for one in others)
+            first.kill()
+            it.service.wait_until(lambda others=others: any(_is_active(one) for one in others), SLOW_S)  # type: ignore[misc]
+            time.sleep(0.6)
+            (second,) = [one for one in others if _is_active(one)]
+
+            lock = it.service.layout.lock if name == "writer" else it.service.layout.scheduler_lock
+            lock.unlink()
+            it.service.wait_until(lambda second=second: second.process.poll() is not None, SLOW_S)  # type: ignore[misc]
+            assert second.process.returncode == 11 and "lock_lost" in second.said()
+            it.service.wait_until(lambda others=others: sum(map(_is_active, others)) == 2, SLOW_S)  # type: ignore[misc]
+            assert len(it.service.of(name)) == 1
+        ended = it.ended(it.service.submit())
+        assert (ended.state, ended.counts) == ("done", {"unchanged": FILES})
+
+
+def _is_active(role: Role) -> bool:
+    """Whether it has ever done the work."""
+    return '"active"' in role.said()
+
+
+def test_a_role_that_is_told_to_end_under_load_leaves_little_to_do_again() -> None:
+    """P27, fault 4: 0 for SIGTERM and 130 for Ctrl-C, pressed twice too, in time; what was committed is not done
+    again."""
+    with chaos(120) as it:
+        it.service.start_all(workers=2)
+        run = it.service.first_run()
+        it.service.wait_until(lambda: it.service.run(run).progress.get("written", 0) >= 16, SLOW_S)
+        for name, status in (("worker", 130), ("writer", 0), ("scheduler", 0), ("worker", 0)):
+            role = it.service.of(name)[0]
+            for _ in range(2 if status else 1):
+                role.process.send_signal(signal.SIGINT if status else signal.SIGTERM)
+            assert role.process.wait(20) == status, role.said()
+            assert "left_in_hand" not in role.said()
+            it.service.start(name)
+        ended = it.ended(run)
+        assert ended.state == "done" and sum(ended.counts.values()) == 120
+        assert differing(it) == {}
+        assert len(it.embeddings.texts_seen) < 2 * 240
+        assert audit(it.service.layout.database) == []
+
+
+def test_clocks_that_are_hours_apart_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P29: a worker an hour behind and one a day ahead, a scheduler an hour ahead, a writer a day behind; files of
+    1969 and 2106. Each sees the jobs of the others, and what changes is found by every later run."""
+    with chaos(FILES, embeddings="") as it:
+        os.utime(it.docs / "0" / "0000.md", (-86400, -86400))
+        os.utime(it.docs / "1" / "0001.md", (4_291_747_200, 4_291_747_200))
+        moves = {"writer": -25 * HOUR_S, "scheduler": HOUR_S, "worker": -HOUR_S}
+        for name, seconds in moves.items():
+            with clock_moved(it.service.folder, monkeypatch, seconds):
+                it.service.start(name)
+                time.sleep(0.5)
+        assert it.ended(it.service.first_run()).state == "done"
+        assert _stored(it) == FILES and differing(it) == {}
+
+        behind = it.service.of("worker")[0]
+        with clock_moved(it.service.folder, monkeypatch, 25 * HOUR_S):
+            ahead = it.service.start("worker")
+            it.service.wait_until(lambda: "queue_unfit" in ahead.said() and "queue_unfit" in behind.said(), SLOW_S)
+        assert behind.terminate() == 0
+        for round_ in range(2):  # read by the one that is ahead, then by the one that is behind
+            for path in sorted(it.docs.rglob("*.md"))[:20]:
+                path.write_text(f"# Round {round_}\n\nsame length\n", encoding="utf-8")
+            assert it.ended(it.service.submit()).state == "done"
+            assert differing(it) == {}
+            if not round_:
+                assert ahead.terminate() == 0
+                with clock_moved(it.service.folder, monkeypatch, -HOUR_S):
+                    it.service.start("worker")
+                    time.sleep(0.5)
+        assert audit(it.service.layout.database) == []
