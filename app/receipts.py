@@ -14,10 +14,11 @@ from store.state import SqliteStateStore
 
 
 def require_built(settings: Settings) -> None:
-    """Raises NotBuiltError where there is no knowledge.db: nothing is made by looking."""
+    """Raises NotBuiltError where there is no knowledge.db, or an empty file in its place: nothing is made by looking."""
     layout = BaseLayout(settings.home)
     settle_restore(layout)
-    if files.lstat_or_none(layout.database) is None:
+    status = files.lstat_or_none(layout.database)
+    if status is None or status.st_size == 0:
         raise not_built(layout)
 
 

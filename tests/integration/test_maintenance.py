@@ -9,6 +9,7 @@ from app import maintenance
 from app.wiring import writable_base
 from domain.commands import RemoveCommand
 from domain.errors import IntegrityError, LockedError, NotBuiltError, RefusedError
+from domain.layout import sidecars
 from domain.settings import Settings
 from store.failure_port import FailureRecord
 from tests.support import drifts
@@ -118,6 +119,22 @@ def test_nothing_is_made_where_nothing_is(place: Path) -> None:
         with pytest.raises(NotBuiltError):
             act()
     assert not (place / "nowhere").exists()
+
+
+def test_an_emptied_file_is_no_index_that_could_be_mended(base: Settings, place: Path) -> None:
+    """Full text of no chunk is not what `rebuild` was asked for."""
+    database = layout_of(base).database
+    for path in sidecars(database):
+        path.unlink(missing_ok=True)
+    database.touch(mode=0o600)
+    for command in (
+        lambda: maintenance.rebuild(base),
+        lambda: maintenance.compact(base),
+        lambda: maintenance.purge_paths(base, place, ["docs/a.md"]),
+    ):
+        with pytest.raises(NotBuiltError):
+            command()
+        assert database.stat().st_size == 0
 
 
 def test_a_second_writer_is_told_who_holds_the_lock(base: Settings, place: Path) -> None:

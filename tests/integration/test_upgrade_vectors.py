@@ -196,7 +196,7 @@ def test_a_re_embedding_that_was_cut_short_is_gone_on_with(indexed: Base, embedd
     old = vectors_in(indexed.layout.database)
     answers_as_another(embedder)
     assert indexed.settings.embeddings is not None
-    slow = replace(indexed.settings.embeddings, batch=1, concurrency=1, outage_limit_s=0.2)
+    slow = replace(indexed.settings.embeddings, batch=1, concurrency=1, outage_limit_s=2.0)
     base = Base(replace(indexed.settings, embeddings=slow, queue=QueueSettings(files_per_job=1)))
     embedder.behaviour.down_after, embedder.behaviour.down_for_s = 12, 600.0
     with pytest.raises(EmbeddingsUnavailableError) as caught:
