@@ -14,7 +14,7 @@ from store.state import SqliteStateStore
 
 
 def require_built(settings: Settings) -> None:
-    """Raises NotBuiltError where there is no knowledge.db, or an empty file in its place: nothing is made by looking."""
+    """Raises NotBuiltError where there is no knowledge.db, or an empty file: nothing is made by looking."""
     layout = BaseLayout(settings.home)
     settle_restore(layout)
     status = files.lstat_or_none(layout.database)
