@@ -198,7 +198,8 @@ def test_a_re_embedding_that_was_cut_short_is_gone_on_with(indexed: Base, embedd
     assert indexed.settings.embeddings is not None
     slow = replace(indexed.settings.embeddings, batch=1, concurrency=1, outage_limit_s=2.0)
     base = Base(replace(indexed.settings, embeddings=slow, queue=QueueSettings(files_per_job=1)))
-    embedder.behaviour.down_after, embedder.behaviour.down_for_s = 12, 600.0
+    # three texts go before (the probe); of 14 more, six files of three texts cannot all lack one
+    embedder.behaviour.down_after, embedder.behaviour.down_for_s = 17, 600.0
     with pytest.raises(EmbeddingsUnavailableError) as caught:
         upgraded(base, re_embed=True)
     assert caught.value.hint.endswith("; the old index is as it was; run `knowledge upgrade` again: it goes on")
