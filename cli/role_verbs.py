@@ -40,56 +40,31 @@ WithInput = Annotated[
 ]
 
 
-@app.command("scheduler")
-def scheduler_verb(
-    config: Config = None,
-    check: Check = False,
-    health_host: HealthHost = None,
-    health_port: HealthPort = None,
-    log_format: Log = "console",
-    with_input: WithInput = False,
-) -> int:
-    """Carry out the runs that are queued or due, one at a time, until SIGTERM; a second one stands by."""
-    return _role("scheduler", config, (health_host, health_port), check=check, log=log_format, with_input=with_input)
+SUMMARIES = {
+    "scheduler": "Carry out the runs that are queued or due, one at a time, until SIGTERM; a second one stands by.",
+    "worker": "Read, cut and embed files for whichever run goes on, until SIGTERM; start as many as you like.",
+    "writer": "Hold the index's lock and commit what workers have made, until SIGTERM; a second one stands by.",
+    "serve": "Answer for the service: health and metrics, until SIGTERM.",
+}
 
 
-@app.command("worker")
-def worker_verb(
-    config: Config = None,
-    check: Check = False,
-    health_host: HealthHost = None,
-    health_port: HealthPort = None,
-    log_format: Log = "console",
-    with_input: WithInput = False,
-) -> int:
-    """Read, cut and embed files for whichever run goes on, until SIGTERM; start as many as you like."""
-    return _role("worker", config, (health_host, health_port), check=check, log=log_format, with_input=with_input)
+def _add_role(role: str, summary: str) -> None:
+    """The verb of a role: all of them take the same options."""
+
+    @app.command(role, help=summary)
+    def verb(
+        config: Config = None,
+        check: Check = False,
+        health_host: HealthHost = None,
+        health_port: HealthPort = None,
+        log_format: Log = "console",
+        with_input: WithInput = False,
+    ) -> int:
+        return _role(role, config, (health_host, health_port), check=check, log=log_format, with_input=with_input)
 
 
-@app.command("writer")
-def writer_verb(
-    config: Config = None,
-    check: Check = False,
-    health_host: HealthHost = None,
-    health_port: HealthPort = None,
-    log_format: Log = "console",
-    with_input: WithInput = False,
-) -> int:
-    """Hold the index's lock and commit what workers have made, until SIGTERM; a second one stands by."""
-    return _role("writer", config, (health_host, health_port), check=check, log=log_format, with_input=with_input)
-
-
-@app.command("serve")
-def serve_verb(
-    config: Config = None,
-    check: Check = False,
-    health_host: HealthHost = None,
-    health_port: HealthPort = None,
-    log_format: Log = "console",
-    with_input: WithInput = False,
-) -> int:
-    """Answer for the service: health and metrics, until SIGTERM."""
-    return _role("serve", config, (health_host, health_port), check=check, log=log_format, with_input=with_input)
+for _name, _summary in SUMMARIES.items():
+    _add_role(_name, _summary)
 
 
 @app.command("up")

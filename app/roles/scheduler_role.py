@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from arq.connections import ArqRedis
 
+from app.beside_service import WRITER_PURPOSE
 from app.maintenance_run import MAINTENANCE_KINDS, carry_out_maintenance_run
 from app.notifying import Notifier
 from app.progress import RunProgress
@@ -24,7 +25,6 @@ from app.roles.runtime import LeavingError, Runtime, beside
 from app.roles.scheduler_telling import Telling
 from app.roles.scheduler_ticks import Ticks
 from app.roles.scheduler_watch import follow_roots
-from app.roles.writer_role import PURPOSE as WRITER_PURPOSE
 from app.roles.writer_role import locked
 from app.run_control import RunControl
 from app.run_request import RunRequest

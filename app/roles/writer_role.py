@@ -15,6 +15,7 @@ import aiosqlite
 from arq.connections import ArqRedis
 from redis.exceptions import RedisError
 
+from app.beside_service import WRITER_PURPOSE
 from app.pipeline import PAGES_IN_HAND, build_write_worker, writing_thread
 from app.roles.calls import answer_call, failed, forget_old_calls, is_called, read_call, waiting_calls
 from app.roles.disk_brake import DiskBrake
@@ -42,7 +43,6 @@ from workers.writer.jobs import WriterContext
 STANDBY_LOOKS_EVERY_S = 0.25
 LOCK_LOOKED_AT_EVERY_S = 0.5
 CALLS_LOOKED_FOR_EVERY_S = 0.05
-PURPOSE = "knowledge writer"
 
 
 async def writer_role(runtime: Runtime) -> None:
@@ -50,7 +50,7 @@ async def writer_role(runtime: Runtime) -> None:
     layout = runtime.layout
     files.make_home(layout, allow_network_filesystem=runtime.settings.allow_network_filesystem)
     spool, calls = files.make_spool(layout), files.make_calls(layout)
-    lock = WriteLock(layout.lock, purpose=PURPOSE)
+    lock = WriteLock(layout.lock, purpose=WRITER_PURPOSE)
     address = queue_place(runtime.settings, layout)
     async with lazy_pool(address) as pool, locked(runtime, lock) as is_ours:
         if not is_ours:
