@@ -11,10 +11,11 @@ from scheduler.queue.names import QueueNames
 
 async def serve_role(runtime: Runtime) -> None:
     """Until the runtime is told to end."""
+    address = queue_place(runtime.settings, runtime.layout)  # refused at once where there can be none
     base_id = await known_base(runtime)
     if not base_id:
         return
-    async with lazy_pool(queue_place(runtime.settings, runtime.layout)) as pool:
+    async with lazy_pool(address) as pool:
         names = QueueNames(base_id)
         lease = Lease(pool, names, runtime.lease_note)
         numbers = ServiceNumbers(runtime, pool, names)

@@ -31,10 +31,10 @@ from workers.jobs import check_page, park_payload
 
 async def worker_role(runtime: Runtime) -> None:
     """Until the runtime is told to end."""
+    address = queue_place(runtime.settings, runtime.layout)  # refused at once where there can be none
     base_id = await known_base(runtime)
     if not base_id:
         return
-    address = queue_place(runtime.settings, runtime.layout)
     names = QueueNames(base_id)
     async with AsyncExitStack() as stack:
         executor = stack.enter_context(ThreadPoolExecutor(max_workers=1, thread_name_prefix="check"))

@@ -196,3 +196,15 @@ def started(it: Service, verb: str, *, ignored: bool) -> "subprocess.Popen[str]"
         text=True,
         cwd=it.folder,
     )
+
+
+@pytest.mark.parametrize("role", ["scheduler", "worker", "writer", "serve"])
+def test_a_role_that_can_have_no_queue_says_so_at_once(tmp_path: Path, role: str) -> None:
+    """It would wait for ever for a base, and then for a queue that nobody has named."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "knowledge.yaml").write_text("knowledge: {paths: [docs/]}\n", encoding="utf-8")
+    command = [*PROGRAM, role, "--config", "knowledge.yaml", "--health-port", "0"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 2
+    assert "a role needs a queue that all roles reach" in ended.stderr
+    assert "knowledge up" in ended.stderr
