@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from app.beside_service import refuse_beside_service
 from app.receipts import run_record
 from app.wiring import locked_home, readable_base
-from domain.errors import DiskFullError, KnowledgeError, RefusedError, UnsafePlaceError, UsageError
+from domain.errors import DiskFullError, FormatError, KnowledgeError, RefusedError, UnsafePlaceError, UsageError
 from domain.layout import DATABASE_NAME, STATE_NAME, BaseLayout
 from domain.settings import Settings
 from store import driver, files, format_gate, rebuilding
@@ -58,6 +59,8 @@ class RestoreReport:
     chunks: int
     generation: int  # no lower than any that the base has had here
     created_ns: int
+    format_version: int  # of the index in the backup
+    is_outdated: bool  # of an older format: put in place as it is, and to be upgraded before it can be read
     was_replaced: bool  # there was a base before
     elapsed_s: float
 
@@ -108,7 +111,8 @@ def _refuse_target(layout: BaseLayout, target: Path, force: bool) -> None:
 def restore(settings: Settings, source: Path, force: bool) -> RestoreReport:
     """Put a base from a backup in the place of this one. `source` is absolute.
 
-    The file is read and believed whole before anything is made. Killed at any moment the old pair of databases stands
+    The file is read and believed whole before anything is made. An index of an older format is put in place as it is,
+    for an upgrade. Killed at any moment the old pair of databases stands
     or the new one (store.pending_restore). Raises FormatError, IntegrityError, UsageError and UnsafePlaceError of the
     file; RefusedError where there is a base and not `force`, or another program's database; LockedError,
     DiskFullError, StorageError.
@@ -125,7 +129,7 @@ def restore(settings: Settings, source: Path, force: bool) -> RestoreReport:
             with _staged(layout) as staged:
                 for name in MEMBERS:
                     backup.extract(name, staged.home / name)
-                generation = _renew(staged, floor_generation=_highest_generation(layout))
+                renewed = _renew(staged, floor_generation=_highest_generation(layout))
                 make_ready(layout)
             finish_restore(layout)
             files.clear_spool(layout)
@@ -134,8 +138,10 @@ def restore(settings: Settings, source: Path, force: bool) -> RestoreReport:
             path=source,
             documents=backup.manifest.documents,
             chunks=backup.manifest.chunks,
-            generation=generation,
+            generation=renewed.generation,
             created_ns=backup.manifest.created_ns,
+            format_version=backup.manifest.format_version,
+            is_outdated=renewed.is_outdated,
             was_replaced=was_there,
             elapsed_s=time.monotonic() - began_s,
         )
@@ -215,30 +221,47 @@ def _highest_generation(layout: BaseLayout) -> int:
         return highest
 
 
-def _renew(staged: BaseLayout, *, floor_generation: int) -> int:
+class _Renewed(NamedTuple):
+    generation: int  # of the restore
+    is_outdated: bool
+
+
+def _renew(staged: BaseLayout, *, floor_generation: int) -> _Renewed:
     """Make the copies a base that goes on: a generation above any before, and a store_uuid that no cache has seen
-    (R25). What ran while the backup was made is closed as interrupted. Says the generation of the restore."""
+    (R25). What ran while the backup was made is closed as interrupted."""
     for name in MEMBERS:
         prepare_for_writing(staged.home / name)
     state = SqliteStateStore(staged.state)
     try:
         floor = max(floor_generation, rebuilding.highest_generation_or_zero(staged.database))
         run = state.begin_run(run_record("restore", ()), floor_generation=floor)
-        _pin_anew(staged.database, state.base_id(), run)
+        is_outdated = _pin_anew(staged.database, state.base_id(), run)
         state.end_run(run.id, "done", {}, "")
     finally:
         state.close()
     for name in MEMBERS:
         fold_log_in(staged.home / name)
-    return run.generation
+    return _Renewed(run.generation, is_outdated)
 
 
-def _pin_anew(database: Path, base_id: str, run: RunRecord) -> None:
+def _pin_anew(database: Path, base_id: str, run: RunRecord) -> bool:
+    """Says whether it is of an older format: what its rows of meta say is the same in every one."""
     connection = open_writer(database, synchronous="NORMAL")
     try:
-        format_gate.check(connection, database, base_id=base_id)
+        is_outdated = _is_outdated(connection, database, base_id)
         with translated(database), immediate(connection):
             set_meta(connection, "store_uuid", os.urandom(16).hex())
             set_meta(connection, "generation", str(run.generation))
+        return is_outdated
     finally:
         connection.close()
+
+
+def _is_outdated(connection: driver.Connection, database: Path, base_id: str) -> bool:
+    try:
+        format_gate.check(connection, database, base_id=base_id)
+    except FormatError as error:
+        if not error.is_upgradable:
+            raise
+        return True
+    return False

@@ -44,8 +44,15 @@ def restore_text(report: RestoreReport, tier: Tier, now_ns: int) -> str:
         f"from: {name(str(report.path))}, written {utc(report.created_ns)} ({ago(report.created_ns, now_ns)})\n"
         f"index: {name(str(report.home))}\n"
         f"took {duration(report.elapsed_s)}\n"
-        "next: `knowledge index` reads what has changed since\n"
+        f"{_next_step(report)}\n"
     )
+
+
+def _next_step(report: RestoreReport) -> str:
+    if report.is_outdated:
+        older = f"the index has the older format {report.format_version} and cannot be read yet"
+        return f"next: `knowledge upgrade`: {older}"
+    return "next: `knowledge index` reads what has changed since"
 
 
 def restore_json(report: RestoreReport, tier: Tier) -> Json:
@@ -58,6 +65,8 @@ def restore_json(report: RestoreReport, tier: Tier) -> Json:
         "chunks": report.chunks,
         "generation": report.generation,
         "created_at": utc(report.created_ns),
+        "format_version": report.format_version,
+        "is_outdated": report.is_outdated,
         "was_replaced": report.was_replaced,
         "elapsed_s": round(report.elapsed_s, 3),
     }

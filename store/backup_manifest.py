@@ -92,21 +92,17 @@ def _decoded(path: Path, raw: bytes) -> Manifest:
         raise damaged(path, "its manifest cannot be read") from error
     if not isinstance(value, dict) or not _is_number(value.get("version")):
         raise damaged(path, "its manifest cannot be read")
-    _require_version(path, "is a backup", value["version"], BACKUP_VERSION)
+    _require_known(path, "is a backup", value["version"], BACKUP_VERSION)
     manifest = _manifest(path, value)
-    _require_version(path, f"holds a {DATABASE_NAME}", manifest.format_version, format_gate.FORMAT_VERSION)
-    if manifest.state_version > len(STEPS):
-        _require_version(path, f"holds a {STATE_NAME}", manifest.state_version, len(STEPS))
+    _require_known(path, f"holds a {DATABASE_NAME}", manifest.format_version, format_gate.FORMAT_VERSION)
+    _require_known(path, f"holds a {STATE_NAME}", manifest.state_version, len(STEPS))
     return manifest
 
 
-def _require_version(path: Path, what: str, found: int, known: int) -> None:
+def _require_known(path: Path, what: str, found: int, known: int) -> None:
+    """Older databases come back too: state.db is brought up to date when it is opened, knowledge.db by an upgrade."""
     if found > known:
-        hint = "upgrade this program to the version that wrote it"
-        raise FormatError(f"{path} {what} of format {found}, this program knows {known}", hint=hint)
-    if found < known:
-        hint = "restore it with the version that wrote it, or run `knowledge index`: all is made from your files"
-        raise FormatError(f"{path} {what} of the older format {found} (now {known})", hint=hint)
+        raise FormatError(f"{path} {what} of format {found}, this program knows {known}", hint=format_gate.PROGRAM_HINT)
 
 
 def _manifest(path: Path, value: dict[str, Any]) -> Manifest:

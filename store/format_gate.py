@@ -20,9 +20,9 @@ from store.vector_schema import (
     vector_statements,
 )
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # SHA-256 over the core objects of schema.sql as SQLite keeps them; a contract test holds the two together
-SCHEMA_FINGERPRINT = "f13838e9cf987ffc98c9dd434052292e99caa52a6f00753001e0be00e06aa26c"
+SCHEMA_FINGERPRINT = "5ea6081dccbb213515c1cebc56e8107952ab484b5e3ee5df94cc53127c578d58"
 
 FULL_TEXT_TABLES = ("chunks_fts", "chunks_fts_exact", "chunks_fts_tri")
 CORE_OBJECTS = (

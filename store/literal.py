@@ -1,8 +1,8 @@
 """The literal lane's reads: candidates by their words, then the text itself is looked at.
 
-Candidates of one word come from the exact table, of several from a phrase on the stemmed one (the exact table
-keeps no positions). A literal's words stand side by side in whatever holds the literal, so none is lost. The
-stemmed table ranks them all: bm25() on a table without column sizes tokenises every text again, five times slower.
+Candidates of one word come from the exact table, of several from a phrase on the stemmed one, where a last word that
+goes on in the text has the same stem often. A literal's words stand side by side in whatever holds the literal, so
+none is lost. The stemmed table ranks them all.
 """
 
 import json

@@ -1,4 +1,4 @@
--- knowledge.db, format 1. Everything here is derived from the files: a change of any object is a new format
+-- knowledge.db, format 2. Everything here is derived from the files: a change of any object is a new format
 -- version (store.format_gate), never a migration. Statements are separated by a line that holds only `;`.
 
 CREATE TABLE meta (
@@ -60,7 +60,7 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(
 ;
 CREATE VIRTUAL TABLE chunks_fts_exact USING fts5(
     body, heading_path, names,
-    content='chunks', content_rowid='id', tokenize='unicode61', detail='column'
+    content='chunks', content_rowid='id', tokenize='unicode61'
 )
 ;
 CREATE VIRTUAL TABLE chunks_fts_tri USING fts5(

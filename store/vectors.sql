@@ -1,4 +1,4 @@
--- The vector tables of knowledge.db, format 1: made whole in the transaction that pins the first identity, and not
+-- The vector tables of knowledge.db, format 2: made whole in the transaction that pins the first identity, and not
 -- before (S0-04). As in schema.sql, a change of any object is a new format version.
 
 CREATE TABLE vector_identities (

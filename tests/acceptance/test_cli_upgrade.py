@@ -31,10 +31,10 @@ def test_after_an_update_of_the_program(command: CommandLine) -> None:
         assert 0 <= said.find("knowledge upgrade") < said.find("knowledge reset")
     foreseen = command("upgrade", "--dry-run")
     assert foreseen.status == 0
-    assert "would upgrade: format 0 -> 1, 2 documents in the old index" in foreseen.out
+    assert "would upgrade: format 1 -> 2, 2 documents in the old index" in foreseen.out
     done = command("upgrade")
     assert done.status == 0
-    assert "upgraded: format 0 -> 1, 2 documents in the old index" in done.out
+    assert "upgraded: format 1 -> 2, 2 documents in the old index" in done.out
     assert "files: 2 added" in done.out
     assert "queen" in command("search", "queen").out
     again = command("upgrade")
@@ -52,7 +52,7 @@ def test_json(command: CommandLine) -> None:
     ended = command("upgrade", "--json")
     value = ended.value
     assert (ended.status, ended.err) == (0, "")
-    assert (value["status"], value["from_format"], value["to_format"]) == ("upgraded", 0, 1)
+    assert (value["status"], value["from_format"], value["to_format"]) == ("upgraded", 1, 2)
     assert value["missing"] == {"count": 1, "first": ["docs/a.md"], "not_compared": 0}
     assert (value["needed_bytes"], value["free_bytes"]) == (None, None)  # not 0: nothing has been measured
     assert value["run"]["skipped"] == [{"reason": "not_utf8", "count": 1, "first": "docs/c.md"}]
@@ -75,7 +75,7 @@ def test_held(command: CommandLine) -> None:
     assert "0 documents" in command("status").out or "empty" in command("status").out
 
 
-@pytest.mark.parametrize(("version", "status", "words"), [("2", 12, "upgrade this program"), ("0", 0, "upgraded")])
+@pytest.mark.parametrize(("version", "status", "words"), [("3", 12, "upgrade this program"), ("1", 0, "upgraded")])
 def test_versions(command: CommandLine, version: str, status: int, words: str) -> None:
     by(version=version)(database_of(command))
     ended = command("upgrade")

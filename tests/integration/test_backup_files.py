@@ -1,5 +1,6 @@
 """Files that are no backup, or no longer one: refused before anything is made (P32)."""
 
+import hashlib
 import io
 import json
 import os
@@ -11,9 +12,15 @@ from pathlib import Path
 import pytest
 
 from app.backing_up import back_up, restore
+from app.present_backup import restore_text
+from app.progress import RunProgress
+from app.upgrade_report import UpgradeRequest, UpgradeStatus
+from app.upgrading import upgrade
 from domain.errors import FormatError, IntegrityError, KnowledgeError, UnsafePlaceError, UsageError
 from domain.settings import Settings
-from tests.support.bases import ALL_KEYS, build_base, keys_of, settings_of
+from domain.status import Tier
+from tests.support.bases import ALL_KEYS, assert_sound, build_base, keys_of, settings_of
+from tests.support.old_stores import OLD
 from tests.support.scratch import scratch_directory
 
 BLOCK = 512
@@ -114,7 +121,6 @@ def with_manifest(sound: bytes, change: Callable[[dict[str, object]], None]) -> 
         ("version", 2, "upgrade"),
         ("format_version", 99, "upgrade"),
         ("state_version", 99, "upgrade"),
-        ("format_version", 0, "knowledge index"),
     ],
 )
 def test_another_version(sound: bytes, place: Path, nowhere: Settings, key: str, value: int, word: str) -> None:
@@ -123,6 +129,36 @@ def test_another_version(sound: bytes, place: Path, nowhere: Settings, key: str,
     error = refused(path, nowhere)
     assert error.exit_status == 12
     assert word in error.hint
+
+
+def test_an_older_format_comes_back_for_an_upgrade(sound: bytes, place: Path, nowhere: Settings) -> None:
+    """S0-57, P32: a backup made before an update of the program is still worth something after it."""
+    (place / "b.tar").write_bytes(in_format_1(sound, place))
+    report = restore(nowhere, place / "b.tar", force=False)
+    assert (report.format_version, report.is_outdated, report.documents) == (1, True, 5)
+    assert "next: `knowledge upgrade`: the index has the older format 1" in restore_text(report, Tier.LEXICAL, 0)
+    with pytest.raises(FormatError, match="older format 1"):
+        keys_of(nowhere)
+    upgraded = upgrade(nowhere, UpgradeRequest(worker_processes=0, allow_mass_delete=True), RunProgress())
+    assert upgraded.status is UpgradeStatus.UPGRADED
+    assert_sound(nowhere)
+
+
+def in_format_1(sound: bytes, place: Path) -> bytes:
+    """A backup as the program of that time wrote it."""
+    with tarfile.open(fileobj=io.BytesIO(sound)) as tar:
+        parts = {entry.name: tar.extractfile(entry).read() for entry in tar}  # type: ignore[union-attr]
+    database = place / "old.db"
+    database.write_bytes(parts["knowledge.db"])
+    OLD["format 1"](database)
+    parts["knowledge.db"] = database.read_bytes()
+    manifest = json.loads(parts["knowledge-backup.json"])
+    manifest["format_version"] = 1
+    for member in manifest["members"]:
+        data = parts[member["name"]]
+        member.update(size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    parts["knowledge-backup.json"] = json.dumps(manifest).encode().ljust(8 * BLOCK)
+    return tar_of(**parts)
 
 
 def test_entries_that_do_not_belong(sound: bytes, place: Path, nowhere: Settings) -> None:

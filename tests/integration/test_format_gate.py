@@ -83,8 +83,8 @@ def cut_off(path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Spoil, type[KnowledgeError], str]] = {
-    "a newer format": (by_sql("UPDATE meta SET value = '2' WHERE key = 'format_version'"), FormatError, "upgrade"),
-    "an older format": (by_sql("UPDATE meta SET value = '0' WHERE key = 'format_version'"), FormatError, "reset"),
+    "a newer format": (by_sql("UPDATE meta SET value = '3' WHERE key = 'format_version'"), FormatError, "upgrade"),
+    "an older format": (by_sql("UPDATE meta SET value = '1' WHERE key = 'format_version'"), FormatError, "reset"),
     "no version": (by_sql("DELETE FROM meta WHERE key = 'format_version'"), FormatError, "reset"),
     "an emptied meta": (by_sql("DELETE FROM meta"), FormatError, "reset"),
     "no meta table": (by_sql("DROP TABLE meta"), FormatError, "reset"),

@@ -26,11 +26,12 @@ from domain.errors import (
     NotBuiltError,
 )
 from domain.settings import RootSettings, Settings
+from store import format_gate
 from store.connection import open_reader
 from store.lock import WriteLock
 from tests.support.audit import audit
 from tests.support.backups import listing
-from tests.support.old_stores import OLD, by, rows_of
+from tests.support.old_stores import FORMAT_1_FINGERPRINT, OLD, by, rows_of
 from tests.support.runs import Base, base_in, nothing_left
 from tests.support.trees import make_tree
 from workers.reading import RootReader
@@ -92,6 +93,13 @@ def test_an_old_index_of_any_shape(base: Base, kind: str) -> None:
     assert base.index().counts == {"unchanged": 3}
 
 
+def test_format_1_is_what_the_program_of_that_time_wrote(base: Base) -> None:
+    OLD["format 1"](base.layout.database)
+    with closing(open_reader(base.layout.database)) as connection:
+        assert format_gate.fingerprint(connection) == FORMAT_1_FINGERPRINT
+        assert format_gate.meta_rows(connection)["format_version"] == "1"
+
+
 def test_the_history_has_the_run(base: Base) -> None:
     OLD["only its number"](base.layout.database)
     report = upgraded(base)
@@ -134,9 +142,9 @@ def test_what_an_upgrade_refuses(base: Base, tmp_path: Path) -> None:
         upgraded(base_in(tmp_path / "nowhere"))
     good = base.layout.database.read_bytes()
     cases: list[tuple[bytes | None, tuple[str, ...], str | None, type[KnowledgeError], str]] = [
-        (None, (), "2", FormatError, "upgrade this program"),
-        (None, ("UPDATE meta SET value = 'other' WHERE key = 'base_id'",), "0", BaseMismatchError, "another base"),
-        (None, ("DELETE FROM meta WHERE key = 'base_id'",), "0", FormatError, "reset"),
+        (None, (), "3", FormatError, "upgrade this program"),
+        (None, ("UPDATE meta SET value = 'other' WHERE key = 'base_id'",), "1", BaseMismatchError, "another base"),
+        (None, ("DELETE FROM meta WHERE key = 'base_id'",), "1", FormatError, "reset"),
         (None, ("DELETE FROM meta WHERE key = 'commit_seq'",), None, IntegrityError, "commit_seq"),
         (b"no database " * 100, (), None, IntegrityError, "damaged"),
     ]

@@ -18,7 +18,7 @@ except ImportError:
 
 TOKENIZERS = {
     "chunks_fts": "tokenize='porter unicode61'",
-    "chunks_fts_exact": "tokenize='unicode61', detail='column'",
+    "chunks_fts_exact": "tokenize='unicode61'",
     "chunks_fts_tri": "tokenize='trigram'",
 }
 SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")

@@ -9,7 +9,7 @@ from tests.support.drifts import open_plain
 MakeOld = Callable[[Path], None]
 
 
-def by(*statements: str, version: str | None = "0") -> MakeOld:
+def by(*statements: str, version: str | None = "1") -> MakeOld:
     """An older format by these statements; `version` None: it goes on calling itself one of today's."""
 
     def change(path: Path) -> None:
@@ -39,8 +39,21 @@ _NO_FULL_TEXT = (
     "DROP TABLE chunks_fts",
     "DROP VIEW chunks_tri_source",
 )
+# the gate's fingerprint of format 1, as the program that wrote it had it
+FORMAT_1_FINGERPRINT = "f13838e9cf987ffc98c9dd434052292e99caa52a6f00753001e0be00e06aa26c"
+_FORMAT_1 = (
+    "DROP TABLE chunks_vocabulary",
+    "DROP TABLE chunks_fts_exact",
+    """CREATE VIRTUAL TABLE chunks_fts_exact USING fts5(
+    body, heading_path, names,
+    content='chunks', content_rowid='id', tokenize='unicode61', detail='column'
+)""",
+    "INSERT INTO chunks_fts_exact(chunks_fts_exact) VALUES ('rebuild')",
+    "CREATE VIRTUAL TABLE chunks_vocabulary USING fts5vocab('chunks_fts_exact', 'row')",
+)
 
 OLD: Mapping[str, MakeOld] = {
+    "format 1": by(*_FORMAT_1),
     "only its number": by(),
     "a column less": by("ALTER TABLE documents DROP COLUMN title"),
     "a table less": by("DROP TABLE tombstones", "DROP TABLE skipped_files"),

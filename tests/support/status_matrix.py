@@ -71,7 +71,7 @@ STATES: dict[str, State] = {
     "inconsistent": State(bases.blank),
     "outdated": State(bases.outdated),
     "complete": State(bases.built),
-    "older_format": State(partial(bases.of_format, version=0)),
+    "older_format": State(partial(bases.of_format, version=1)),
     "newer_format": State(partial(bases.of_format, version=99)),
     "another_base": State(bases.of_another_base),
     "damaged": State(bases.damaged),
