@@ -1,48 +1,41 @@
-"""The operator's verbs (rm, reset, rebuild, compact, verify, doctor): parse and print.
+"""The operator's verbs (rm, reset, rebuild, compact, doctor): parse and print.
 
 The work is done in app.maintenance and app.doctor.
 """
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 from app import maintenance
 from app.beside_service import has_serving_writer, is_service_up, refuse_beside_service
 from app.config import Loaded
-from app.present import Json, json_text
+from app.present import json_text
+from app.present_checks import doctor_json, doctor_text
 from app.present_maintenance import (
     compact_json,
     compact_text,
-    doctor_json,
-    doctor_text,
     rebuild_json,
     rebuild_text,
     remove_json,
     remove_text,
     reset_json,
     reset_text,
-    verify_json,
-    verify_text,
 )
-from app.receipts import require_built
 from app.run_request import RunRequest
 from app.tiers import tier_now
 from cli import terminal
 from cli.chosen_base import chosen, naming_places, working_directory
 from cli.index_verb import naming_absent_scheduler, no_service_to_detach_to
+from cli.reports import print_report, report_of_service
 from cli.verbs import ConfigOption, JsonOption, verb_app
-from domain.errors import KnowledgeError, NotBuiltError, UsageError
+from domain.errors import UsageError
 from domain.layout import BaseLayout
-from domain.settings import Settings
-from domain.status import Tier
 
 app = verb_app()
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="With a service: hand it over, and do not wait for its end.")
 ]
-Report = TypeVar("Report")
 
 
 @app.command("rm")
@@ -70,7 +63,7 @@ def rm_verb(
         report = _taken_out(loaded, paths or [], root, purge=purge)
     if report is None:
         return _goes_on("removal", as_json=as_json)
-    _print(report, loaded.settings, remove_text, remove_json, as_json=as_json)
+    print_report(report, loaded.settings, remove_text, remove_json, as_json=as_json)
     return report.exit_status
 
 
@@ -108,7 +101,7 @@ def reset_verb(
     loaded = chosen(config)
     with naming_places(loaded):
         report = maintenance.reset(loaded.settings, force)
-    _print(report, loaded.settings, reset_text, reset_json, as_json=as_json)
+    print_report(report, loaded.settings, reset_text, reset_json, as_json=as_json)
     return 0
 
 
@@ -125,7 +118,7 @@ def rebuild_verb(as_json: JsonOption = False, config: ConfigOption = None) -> in
             report = maintenance.rebuild(loaded.settings)
     if report is None:
         return _goes_on("rebuild", as_json=as_json)
-    _print(report, loaded.settings, rebuild_text, rebuild_json, as_json=as_json)
+    print_report(report, loaded.settings, rebuild_text, rebuild_json, as_json=as_json)
     return 0
 
 
@@ -134,7 +127,10 @@ def compact_verb(detach: DetachOption = False, as_json: JsonOption = False, conf
     """Make the index small and quick to read; searches go on meanwhile."""
     loaded = chosen(config)
     if is_service_up(BaseLayout(loaded.settings.home)):
-        return _by_service(loaded, RunRequest(kind="compact"), detaches=detach, as_json=as_json)
+        done = report_of_service(
+            loaded, RunRequest(kind="compact"), maintenance.CompactReport, detaches=detach, as_json=as_json
+        )
+        return done if isinstance(done, int) else _compacted(loaded, done, as_json=as_json)
     if detach:
         raise no_service_to_detach_to()
     return compact_here(loaded, as_json=as_json)
@@ -143,54 +139,12 @@ def compact_verb(detach: DetachOption = False, as_json: JsonOption = False, conf
 def compact_here(loaded: Loaded, *, as_json: bool) -> int:
     with naming_places(loaded), naming_absent_scheduler(loaded):
         report = maintenance.compact(loaded.settings)
-    _print(report, loaded.settings, compact_text, compact_json, as_json=as_json)
+    return _compacted(loaded, report, as_json=as_json)
+
+
+def _compacted(loaded: Loaded, report: maintenance.CompactReport, *, as_json: bool) -> int:
+    print_report(report, loaded.settings, compact_text, compact_json, as_json=as_json)
     return 0
-
-
-def _by_service(loaded: Loaded, request: RunRequest, *, detaches: bool, as_json: bool) -> int:
-    """A run of the service, followed; what it has found is printed as if it had been done here."""
-    from app.maintenance_run import report_of
-    from app.runs import error_of_run, recorded_runs
-    from cli.following import concluded, handed_over
-
-    with naming_places(loaded):
-        require_built(loaded.settings)
-    run = handed_over(loaded.settings, request, is_quiet=as_json, detaches=detaches)
-    if detaches:
-        return concluded(loaded, run, is_quiet=False, as_json=as_json)
-    with recorded_runs(loaded.settings) as state:
-        if request.kind == "verify" and (verified := report_of(state, run.id, maintenance.VerifyReport)) is not None:
-            _print(verified, loaded.settings, verify_text, verify_json, as_json=as_json)
-            return verified.exit_status
-        if request.kind == "compact" and (done := report_of(state, run.id, maintenance.CompactReport)) is not None:
-            _print(done, loaded.settings, compact_text, compact_json, as_json=as_json)
-            return 0
-    raise error_of_run(run) or KnowledgeError(f"run {run.id} has left no report")
-
-
-@app.command("verify")
-def verify_verb(
-    deep: Annotated[bool, typer.Option("--deep", help="Read every text, and compare it with its hash.")] = False,
-    detach: DetachOption = False,
-    as_json: JsonOption = False,
-    config: ConfigOption = None,
-) -> int:
-    """Check that the index is whole; changes nothing."""
-    loaded = chosen(config)
-    if is_service_up(BaseLayout(loaded.settings.home)):
-        return _by_service(loaded, RunRequest(kind="verify", deep=deep), detaches=detach, as_json=as_json)
-    if detach:
-        raise no_service_to_detach_to()
-    return verify_here(loaded, deep, as_json=as_json)
-
-
-def verify_here(loaded: Loaded, deep: bool, *, as_json: bool) -> int:
-    report = maintenance.verify(loaded.settings, deep)
-    if not report.is_built:
-        with naming_places(loaded):
-            raise NotBuiltError("")
-    _print(report, loaded.settings, verify_text, verify_json, as_json=as_json)
-    return report.exit_status
 
 
 @app.command("doctor")
@@ -207,18 +161,3 @@ def doctor_verb(as_json: JsonOption = False, config: ConfigOption = None) -> int
     else:
         terminal.write(doctor_text(results, tier))
     return status
-
-
-def _print(
-    report: Report,
-    settings: Settings,
-    as_text: Callable[[Report, Tier], str],
-    as_value: Callable[[Report, Tier], Json],
-    *,
-    as_json: bool,
-) -> None:
-    tier = tier_now(settings)
-    if as_json:
-        terminal.write_json(json_text(as_value(report, tier)))
-    else:
-        terminal.write(as_text(report, tier))

@@ -19,6 +19,7 @@ QUICK_VERBS = {
     "ignore": "cli.failure_verbs",
     "schedules": "cli.schedules_verb",
     "mcp": "cli.mcp_verb",
+    "verify": "cli.verify_verb",
     "watch": "cli.watch_verb",
 }
 # other names of verbs; help pages show the first name

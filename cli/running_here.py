@@ -17,7 +17,7 @@ def carried_out_here(loaded: "Loaded", request: RunRequest, *, is_quiet: bool, a
         raise no_service_to_detach_to()
     match request.kind:
         case "verify":
-            from cli.maintain_verbs import verify_here
+            from cli.verify_verb import verify_here
 
             return verify_here(loaded, request.deep, as_json=as_json)
         case "compact":

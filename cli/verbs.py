@@ -21,7 +21,7 @@ VERBS = {
     "status": ("cli.quick_pages", "One screen: which index, how complete, how old, what failed."),
     "stats": ("cli.quick_pages", "Numbers and sizes of the index."),
     "config": ("cli.config_verbs", "Write, check, show and trust a configuration."),
-    "verify": ("cli.maintain_verbs", "Check that the index is whole."),
+    "verify": ("cli.quick_pages", "Check that the index is whole."),
     "rebuild": ("cli.maintain_verbs", "Make the full-text tables again from the stored text."),
     "rm": ("cli.maintain_verbs", "Take documents or a whole root out of the index."),
     "reset": ("cli.maintain_verbs", "Empty the index."),
@@ -59,7 +59,7 @@ GROUPS = {
     "eval": "eval_app",
     "notify": "notify_app",
     "runs": "runs_app",
-}  # verbs with verbs below them
+}
 EPILOG = f"Also: {', '.join(MORE_VERBS)}. knowledge VERB --help says more. `knowledge` alone is `knowledge status`."
 
 

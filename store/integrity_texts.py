@@ -4,9 +4,10 @@ Text is read as bytes, so that a damaged one is compared instead of refused by t
 read transaction; a page's bounds are ids, which never change their meaning while a row stands.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from typing import Any
 
 from domain.checks import CheckResult, failed, passed
 from domain.hashes import text_hash_of_bytes
@@ -15,7 +16,7 @@ from store import driver
 from store.format_gate import RESET_HINT
 from store.naming import NAMED, keys_of_documents, sentence
 
-CHUNKS_PER_PAGE = 512
+CHUNKS_PER_PAGE = 256  # of a larger page the texts do not stay in the processor's cache
 DOCUMENTS_PER_PAGE = 64
 
 _CHUNKS = (
@@ -47,6 +48,14 @@ class Offenders:
             keys = keys_of_documents(connection, (document_id,))
             self.first += keys or [f"document {document_id}"]
 
+    def add_where(
+        self, connection: driver.Connection, documents: Sequence[int], wanted: Sequence[object], found: Sequence[object]
+    ) -> None:
+        """The documents, one for each chunk of a page, of the chunks that are not as they should be."""
+        for document_id, right, stored in zip(documents, wanted, found, strict=True):
+            if right != stored:
+                self.add(connection, document_id)
+
     def result(self, name: str, table: str, what: str, hint: str) -> CheckResult:
         if not self.count:
             return passed(name, table=table)
@@ -56,15 +65,15 @@ class Offenders:
 def check_texts(connection: driver.Connection) -> tuple[CheckResult, CheckResult]:
     """Every body against its text_hash, and every in_tri against the setting pinned in meta (R1)."""
     setting = pinned_setting(connection)
-    unmarked = belongs_in_trigrams(setting, b"", b"")  # what goes for every text in ASCII
     changed, mismarked = Offenders(), Offenders()
-    for _, document, body, heading_path, text_hash, in_tri in _chunk_rows(connection):
-        if text_hash_of_bytes(body) != text_hash:
-            changed.add(connection, document)
-        # most texts are ASCII: asked here, the call is saved
-        is_ascii = body.isascii() and heading_path.isascii()
-        if in_tri != (unmarked if is_ascii else belongs_in_trigrams(setting, heading_path, body)):
-            mismarked.add(connection, document)
+    for documents, bodies, heading_paths, text_hashes, in_tri in _chunk_pages(connection):
+        # a page is compared as a whole, for hardly one has anything wrong
+        hashes = [text_hash_of_bytes(body) for body in bodies]
+        if hashes != text_hashes:
+            changed.add_where(connection, documents, hashes, text_hashes)
+        marks = _marks(setting, heading_paths, bodies)
+        if marks != in_tri:
+            mismarked.add_where(connection, documents, marks, in_tri)
     return (
         changed.result("text_hashes", "chunks", "hold text that has changed under the store", RESET_HINT),
         mismarked.result(
@@ -107,11 +116,22 @@ def check_documents(connection: driver.Connection) -> CheckResult:
     return broken.result("documents_whole", "documents", "do not give back the file they were made from", RESET_HINT)
 
 
-def _chunk_rows(connection: driver.Connection) -> Iterator[tuple[int, int, bytes, bytes, bytes, int]]:
+def _marks(setting: str, heading_paths: Sequence[bytes], bodies: Sequence[bytes]) -> list[int]:
+    unmarked = belongs_in_trigrams(setting, b"", b"")  # what goes for every text in ASCII, which most are
+    return [
+        unmarked if body.isascii() and heading_path.isascii() else belongs_in_trigrams(setting, heading_path, body)
+        for heading_path, body in zip(heading_paths, bodies, strict=True)
+    ]
+
+
+def _chunk_pages(connection: driver.Connection) -> Iterator[list[list[Any]]]:
+    """Pages of chunks by column: document, body, heading path, hash, mark."""
     last = -(2**63)
     while True:
         rows = connection.execute(_CHUNKS, (last, CHUNKS_PER_PAGE)).fetchall()
-        yield from rows
+        if rows:
+            _, *columns = map(list, zip(*rows, strict=True))
+            yield columns
         if len(rows) < CHUNKS_PER_PAGE:
             return
         last = rows[-1][0]

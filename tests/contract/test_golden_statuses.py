@@ -27,7 +27,7 @@ from app.present import (
     standing_words,
     tier_line,
 )
-from app.present_maintenance import CHECK_SIGNS, ChecksStatus
+from app.present_checks import CHECK_SIGNS, ChecksStatus
 from domain.checks import CheckState
 from domain.errors import KnowledgeError
 from domain.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from app import doctor_embeddings
 from app.doctor import diagnose, exit_status
 from app.doctor_embeddings import StoredVectors, check_embeddings, probe_model
-from app.present_maintenance import doctor_text
+from app.present_checks import doctor_text
 from app.wiring import writable_base
 from domain.checks import CheckResult, CheckState
 from domain.errors import ConfigurationError, EmbeddingsUnavailableError, KnowledgeError
