@@ -88,22 +88,41 @@ class NotifySettings:
     timeout_s: float = 10.0  # of one delivery
 
 
+ToolProfile = Literal["agent", "full"]
+"""agent: a short list for models, the rest callable though not listed; full: every exposed tool is listed."""
+ServerAuth = Literal["token", "proxy"]
+"""token: callers show a token, where one is configured; proxy: a trusted proxy says who asks."""
+
+
 @dataclass(frozen=True, slots=True)
 class McpSettings:
     """What agents are given (R9)."""
 
     tools: tuple[str, ...] = ()  # names; () = none
     allow_write: bool = False
+    profile: ToolProfile = "agent"
+    port: int = 0  # of a listener with nothing but /mcp; 0: /mcp is on the server's port
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Where roles of a service are asked."""
+    """Where roles of a service are asked, and by whom."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     health_host: str = "127.0.0.1"
     health_port: int = 8766  # of the roles other than `serve`, whose page is at `port`; 0: none
+    read_token_env: str = ""  # NAMES of variables, or files: the tokens themselves are in no value of ours
+    operate_token_env: str = ""
+    read_token_file: Path | None = None
+    operate_token_file: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()  # beside the loopback names and `host`
+    allowed_origins: tuple[str, ...] = ()
+    auth: ServerAuth = "token"
+    trusted_proxies: tuple[str, ...] = ()  # addresses and networks whose forwarded headers are believed
+    proxy_user_header: str = "X-Forwarded-User"  # with auth: proxy, who asks
+    operators: tuple[str, ...] = ()  # users of that proxy who may operate
+    base_path: str = ""  # "" or "/prefix": what stands before every path of ours
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,75 @@
+"""Bases that a server keeps open for reading, so that a question does not pay for opening one."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from app.wiring import ReadableBase, readable_base
+from domain.layout import BaseLayout
+from domain.settings import Settings
+from store import files
+
+MOST_IDLE = 8  # open and lent to nobody
+
+
+class _Opened(NamedTuple):
+    base: ReadableBase
+    inodes: tuple[int, int]
+    closing: ExitStack
+
+
+class OpenBases:
+    """Lends an open base to one thread at a time. A reset, a restore or an upgrade is followed without a restart: a
+    base whose files are no longer those in its place is closed and opened anew."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._layout = BaseLayout(settings.home)
+        self._lock = threading.Lock()
+        self._idle: list[_Opened] = []
+        self._is_closed = False
+
+    @contextmanager
+    def borrowed(self) -> Iterator[ReadableBase]:
+        """Nothing is written, not even the last step of a restore. Raises NotBuiltError, and what opening raises; a
+        base in whose use something was raised is not lent again."""
+        opened = self._taken() or self._opened()
+        try:
+            yield opened.base
+        except BaseException:
+            opened.closing.close()
+            raise
+        self._put_back(opened)
+
+    def close(self) -> None:
+        """What is lent is closed when it comes back."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for opened in idle:
+            opened.closing.close()
+
+    def _taken(self) -> _Opened | None:
+        now = files.inodes(self._layout)
+        while True:
+            with self._lock:
+                opened = self._idle.pop() if self._idle else None
+            if opened is None or opened.inodes == now:
+                return opened
+            opened.closing.close()
+
+    def _opened(self) -> _Opened:
+        closing = ExitStack()
+        before = files.inodes(self._layout)
+        base = closing.enter_context(readable_base(self._settings, finishes_restores=False))
+        # where they were exchanged meanwhile, the older ones are kept: at worst, it is opened once more
+        return _Opened(base, before, closing)
+
+    def _put_back(self, opened: _Opened) -> None:
+        with self._lock:
+            is_kept = not self._is_closed and len(self._idle) < MOST_IDLE
+            if is_kept:
+                self._idle.append(opened)
+        if not is_kept:
+            opened.closing.close()
