@@ -92,7 +92,7 @@ compose-init:
 	@"$(PYTHON)" scripts/compose_init.py
 
 e2e-compose: setup
-	$(PY) scripts/e2e_compose.py
+	$(PY) scripts/e2e_compose.py $(if $(STORAGE),--storage "$(STORAGE)")
 
 ROUNDS ?= 20
 chaos: setup

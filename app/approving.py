@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from app.removing import RemovalReport, settle_approved
@@ -10,6 +11,7 @@ from domain.errors import NotFoundError, RefusedError
 from domain.files import Reason
 from store.run_port import RunRecord
 from store.state_port import RemovalCandidate, StateStore
+from store.state_runs import KEPT_CHANGES_OF_RUNS
 
 if TYPE_CHECKING:
     from app.indexing import Running
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 HELD = "removals_held"
 FIRST_SHOWN = 10
 _AT_A_TIME = 1000
-_RUNS_LOOKED_AT = 500  # as many as are kept
 _INDEXING = ("index", "reindex")
 
 
@@ -43,18 +44,23 @@ def held_list(state: StateStore, run_id: int) -> HeldList:
     return HeldList(total, tuple(first), digest.hexdigest() if total else "")
 
 
+def held_page(state: StateStore, run_id: int, *, after: str = "", limit: int) -> list[RemovalCandidate]:
+    """The next of what a run holds behind the key `after`, in key order."""
+    return list(islice(_held(state, run_id, after), limit))
+
+
 def why_not_approvable(state: StateStore, run: RunRecord) -> str:
     """Why the removals of a run cannot be let go, in a few words; "" where they can."""
     if run.state != "partial" or run.cause != HELD:
         return "it holds no removals"
-    for later in state.runs(_RUNS_LOOKED_AT):
-        if later.id <= run.id:
-            break
+    newest = next((later.id for later in state.runs(1)), run.id)
+    is_kept = newest - run.id < KEPT_CHANGES_OF_RUNS or next(_held(state, run.id), None) is not None
+    for later in state.runs(newest - run.id) if is_kept else ():
         if is_approved_by(state, run, later):
             return f"run {later.id} has been asked to let them go"
         if later.kind in _INDEXING and later.full and _has_ended(later) and set(run.roots) <= set(later.roots):
             return f"run {later.id} has looked at these roots since, and has a list of its own"
-    if next(_held(state, run.id), None) is None:
+    if not is_kept or next(_held(state, run.id), None) is None:
         return "its list is kept no more"
     return ""
 
@@ -96,12 +102,11 @@ def approved_removals(it: "Running", snapshot: "SqliteSnapshot") -> RemovalRepor
     it.base.state.record_plan(it.run.id, {"approve": request.approve})
     it.progress.stage = "removing"
     it.base.state.set_run_state(it.run.id, it.progress.run_state, "")
-    it.control.await_permission(it.pause)
+    it.await_permission()
     return settle_approved(it.base, snapshot, it.settings, it.run, it.roots, request.approve)
 
 
-def _held(state: StateStore, run_id: int) -> Iterator[RemovalCandidate]:
-    after = ""
+def _held(state: StateStore, run_id: int, after: str = "") -> Iterator[RemovalCandidate]:
     while page := _page(state, run_id, after):
         after = page[-1].key
         yield from (candidate for candidate in page if candidate.reason is not Reason.FORGOTTEN)

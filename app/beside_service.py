@@ -1,11 +1,12 @@
 """What a command line may do while a service has the base, and what it may not."""
 
-from domain.errors import LockedError
+from domain.errors import LockedError, RefusedError
 from domain.layout import BaseLayout
 from store.files import refuse_unsafe
 from store.lock import holder_of, is_held
 
 WRITER_PURPOSE = "knowledge writer"  # as the holder of the base's lock says it
+_START_ONE = "start one with `knowledge scheduler`, or all of the service with `knowledge up`"
 
 
 def is_service_up(layout: BaseLayout) -> bool:
@@ -32,10 +33,16 @@ def refuse_beside_service(layout: BaseLayout) -> None:
         )
 
 
+def require_scheduler(layout: BaseLayout) -> None:
+    """Raises RefusedError where nobody would begin a run that is handed over."""
+    if not is_service_up(layout):
+        raise RefusedError("no scheduler is there to hand a run to", hint=_START_ONE)
+
+
 def no_scheduler(layout: BaseLayout) -> LockedError:
     """The base's lock is held by a writer that nobody gives any work."""
     return LockedError(
         f"the index is being written by {holder_of(layout.lock) or 'the writer of a service'},"
         " and no scheduler is there to hand a run to",
-        hint="start one with `knowledge scheduler`, or all of the service with `knowledge up`",
+        hint=_START_ONE,
     )

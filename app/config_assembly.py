@@ -1,7 +1,7 @@
 """From a located base, its file and the variables to settings; imported only where there is one of them."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.config_convert import convert_block, nearest
@@ -11,15 +11,7 @@ from app.config_loaded import AbsentRoots, Loaded
 from app.config_origins import Problem, Sources, has_control_characters, refuse, shown
 from app.config_roots import Places, absent_roots, place_problems, roots_of
 from app.config_rules import block_problems, identity_problems
-from app.config_schema import (
-    LATER_FEATURES,
-    LATER_MCP_KEYS,
-    LATER_SERVER_KEYS,
-    KnowledgeBlock,
-    McpBlock,
-    QueueBlock,
-    ServerBlock,
-)
+from app.config_schema import LATER_FEATURES, KnowledgeBlock, QueueBlock
 from app.config_trust import reasons
 from app.config_values import size_or_zero
 from app.discovery import DEFAULT_IDENTITY, STORES_NAME, Located
@@ -68,20 +60,10 @@ def assemble(located: Located, environ: Mapping[str, str], *, cwd: Path, absent:
         sources,
         block,
         notes=_notes(block, environ, roots, missing),
-        later_features=tuple(_later_features(block)),
+        later_features=tuple(name for name in LATER_FEATURES if getattr(block, name)),
         needs_trust=reasons(block, roots, sources) if found else (),
         digest=document.digest if document is not None else "",
     )
-
-
-def _later_features(block: KnowledgeBlock) -> Iterator[str]:
-    yield from (name for name in LATER_FEATURES if getattr(block, name))
-    if block.mcp is not None:
-        default = McpBlock()
-        yield from (f"mcp.{key}" for key in LATER_MCP_KEYS if getattr(block.mcp, key) != getattr(default, key))
-    if block.server is not None:
-        plain = ServerBlock()
-        yield from (f"server.{key}" for key in LATER_SERVER_KEYS if getattr(block.server, key) != getattr(plain, key))
 
 
 def _settings(
@@ -114,7 +96,7 @@ def _settings(
         allow_network_filesystem=block.allow_network_filesystem,
         queue=_queue(block.queue, sources, places),
         mcp=_mcp(block),
-        server=_server(block),
+        server=_server(block, sources, places),
         embeddings=_embeddings(block),
         notify=_notify(block),
     )
@@ -137,11 +119,12 @@ def _queue(block: QueueBlock, sources: Sources, places: Places) -> QueueSettings
     return QueueSettings(block.url, block.files_per_job, block.workers, password_file)
 
 
-def _server(block: KnowledgeBlock) -> ServerSettings:
+def _server(block: KnowledgeBlock, sources: Sources, places: Places) -> ServerSettings:
     if block.server is None:
         return ServerSettings()
-    server = block.server
-    return ServerSettings(server.host, server.port, server.health_host, server.health_port)
+    from app.config_server import server_settings
+
+    return server_settings(block.server, sources, places)
 
 
 def _mcp(block: KnowledgeBlock) -> McpSettings:
@@ -149,7 +132,7 @@ def _mcp(block: KnowledgeBlock) -> McpSettings:
         return McpSettings()
     from app.mcp_exposure import listed
 
-    return McpSettings(listed(block.mcp.tools), block.mcp.allow_write)
+    return McpSettings(listed(block.mcp.tools), block.mcp.allow_write, block.mcp.profile, block.mcp.port)
 
 
 def _notify(block: KnowledgeBlock) -> NotifySettings | None:
@@ -206,4 +189,8 @@ def _notes(
     if block.notify is not None:
         names["notify.url_env"] = block.notify.url_env
     notes += [f"{key}: the variable {name} is not set" for key, name in names.items() if name and not environ.get(name)]
+    if block.server is not None:
+        from app.config_server import server_notes
+
+        notes += server_notes(block.server)
     return tuple(notes)

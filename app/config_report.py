@@ -221,6 +221,13 @@ knowledge:
   # mcp:                           # what agents are given: see knowledge mcp
   #   tools: [knowledge_search, knowledge_enumerate, knowledge_read]
 
+  # server:                        # who may ask over HTTP: see knowledge serve
+  #   host: 127.0.0.1              # any other address needs a token
+  #   port: 8765
+  #   read_token_env: ""           # the NAMES of the variables that hold the tokens; none: this machine alone
+  #   operate_token_env: ""
+  #   allowed_hosts: []            # names under which it is asked, beside localhost
+
   # queue:
   #   url: ""                      # a Redis or Valkey; default: the bundled one, started when needed
   #   password_file: ""            # a file with its password, and nothing else in it

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from app.config_origins import Problem, has_control_characters
-from app.config_schema import KnowledgeBlock, McpBlock, QueueBlock, ServerBlock
-from app.config_values import size_problems, variable_name_problems
+from app.config_schema import KnowledgeBlock, McpBlock, QueueBlock
+from app.config_values import size_problems
 from app.masking import MASK, mask_url
 
 _MAX_IDENTITY_BYTES = 100
@@ -22,7 +22,9 @@ def block_problems(block: KnowledgeBlock) -> list[Problem]:
     if block.mcp is not None:
         problems += _mcp_problems(block.mcp, is_enabled=block.enabled)
     if block.server is not None:
-        problems += _server_problems(block.server)
+        from app.config_server import server_problems
+
+        problems += server_problems(block.server, mcp_port=block.mcp.port if block.mcp is not None else 0)
     if block.notify is not None:
         from app.config_notify import notify_problems
 
@@ -62,8 +64,3 @@ def _mcp_problems(block: McpBlock, *, is_enabled: bool) -> Iterator[Problem]:
         yield Problem("mcp.tools", words, hint)
     if listed(block.tools) and not is_enabled:
         yield Problem("mcp.tools", "lists tools of a base that is switched off", "Take them out, or set enabled: true.")
-
-
-def _server_problems(block: ServerBlock) -> Iterator[Problem]:
-    yield from variable_name_problems(block.read_token_env, "server.read_token_env")
-    yield from variable_name_problems(block.operate_token_env, "server.operate_token_env")

@@ -11,14 +11,17 @@ from msgspec import Meta, Struct, field, json
 
 from domain.settings import (
     EmbeddingsSettings,
+    McpSettings,
     NotifyEvent,
     NotifySettings,
     QueueSettings,
     RootSettings,
     ScheduleKind,
     ScheduleSettings,
+    ServerAuth,
     ServerSettings,
     Settings,
+    ToolProfile,
 )
 
 _ROOT = RootSettings(path=Path())
@@ -26,6 +29,7 @@ _QUEUE = QueueSettings()
 _EMBEDDINGS = EmbeddingsSettings()
 _NOTIFY = NotifySettings()
 _SCHEDULE = ScheduleSettings(name="", cron="")
+_MCP = McpSettings()
 _SERVER = ServerSettings()
 _BASE = Settings(identity="", home=Path(), config_path=None, configured=False)
 
@@ -136,9 +140,9 @@ class ScheduleBlock(Struct, frozen=True, forbid_unknown_fields=True):
     requests_per_minute: Annotated[
         int, _a("To the embeddings server, during its runs; 0: as configured.", ge=0, le=MAX_REQUESTS_PER_MINUTE)
     ] = _SCHEDULE.requests_per_minute
-    workers: Annotated[int, _a("Worker processes of its runs; 0: as configured.", ge=0, le=MAX_WORKERS)] = (
-        _SCHEDULE.workers
-    )
+    workers: Annotated[
+        int, _a("Workers that have files of its runs in hand at a time; 0: all.", ge=0, le=MAX_WORKERS)
+    ] = _SCHEDULE.workers
     heartbeat_url_env: Annotated[
         str, _a("NAME of the variable that holds the address which is called after each run that ended well.")
     ] = _SCHEDULE.heartbeat_url_env
@@ -165,12 +169,16 @@ class McpBlock(Struct, frozen=True, forbid_unknown_fields=True):
 
     tools: Annotated[tuple[str, ...], _a("Names of the tools that agents are given; empty: none.")] = ()
     allow_write: Annotated[bool, _a("Whether tools that change something may be listed; there are none yet.")] = False
-    profile: Annotated[str, _a("A named set of tools, in the versions that have several.")] = "agent"
-    port: Annotated[int, _a("Of the HTTP service, in the versions that have it.", ge=0, le=65535)] = 0
+    profile: Annotated[
+        ToolProfile, _a("agent: a short list, the other tools can be called though not listed; full: all are listed.")
+    ] = _MCP.profile
+    port: Annotated[int, _a("A port with nothing but /mcp; 0: /mcp is on the server's port.", ge=0, le=65535)] = (
+        _MCP.port
+    )
 
 
 class ServerBlock(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the roles of a service are asked. Tokens and allowed hosts are of the HTTP interface to come."""
+    """Where a service is asked over HTTP, and by whom."""
 
     host: Annotated[str, _a("The address to listen on.", min_length=1)] = _SERVER.host
     port: Annotated[int, _a("The port to listen on.", ge=1, le=65535)] = _SERVER.port
@@ -182,8 +190,23 @@ class ServerBlock(Struct, frozen=True, forbid_unknown_fields=True):
     ] = _SERVER.health_port
     read_token_env: Annotated[str, _a("NAME of the variable that holds the token for reading.")] = ""
     operate_token_env: Annotated[str, _a("NAME of the variable that holds the token for operating.")] = ""
-    allowed_hosts: Annotated[tuple[str, ...], _a("Host headers that are answered.")] = ()
-    allowed_origins: Annotated[tuple[str, ...], _a("Origins that are answered.")] = ()
+    read_token_file: Annotated[str, _a("A file that holds the token for reading, and nothing else.")] = ""
+    operate_token_file: Annotated[str, _a("A file that holds the token for operating, and nothing else.")] = ""
+    allowed_hosts: Annotated[
+        tuple[str, ...], _a("Names under which the service is asked, beside those of this machine and `host`.")
+    ] = _SERVER.allowed_hosts
+    allowed_origins: Annotated[
+        tuple[str, ...], _a("Origins other than the service's own that are answered, such as https://portal.example.")
+    ] = _SERVER.allowed_origins
+    auth: Annotated[ServerAuth, _a("Who says who asks: the caller with a token, or a trusted proxy.")] = _SERVER.auth
+    trusted_proxies: Annotated[
+        tuple[str, ...], _a("Addresses and networks of proxies whose forwarded headers are believed.")
+    ] = _SERVER.trusted_proxies
+    proxy_user_header: Annotated[
+        str, _a("With auth: proxy, the header in which the proxy says who asks.", min_length=1)
+    ] = _SERVER.proxy_user_header
+    operators: Annotated[tuple[str, ...], _a("With auth: proxy, the users who may operate.")] = _SERVER.operators
+    base_path: Annotated[str, _a("What stands before every path, such as /kb; empty: nothing.")] = _SERVER.base_path
 
 
 class KnowledgeBlock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -241,8 +264,6 @@ class ConfigurationFile(Struct, frozen=True):
 
 
 LATER_FEATURES: tuple[str, ...] = ()  # blocks that are accepted, without effect in this version
-LATER_MCP_KEYS = ("profile", "port")  # likewise
-LATER_SERVER_KEYS = ("host", "read_token_env", "operate_token_env", "allowed_hosts", "allowed_origins")
 
 
 def json_schema() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.config_document import read_bytes
 from app.config_origins import Sources, shown
-from app.config_schema import EmbeddingsBlock, KnowledgeBlock
+from app.config_schema import EmbeddingsBlock, KnowledgeBlock, NotifyBlock
 from app.places import real
 from domain.errors import ConfigurationError, StorageError, UntrustedConfigurationError
 from domain.settings import RootSettings
@@ -82,12 +82,20 @@ def _reasons(block: KnowledgeBlock, roots: Sequence[RootSettings], sources: Sour
             variable = shown(schedule.heartbeat_url_env)
             yield f"reads the variable {variable} (schedules[{index}].heartbeat_url_env)"
     if block.notify is not None:
-        if block.notify.command and sources.is_from_file("notify.command"):
-            yield f"runs the program {shown(block.notify.command[0])} (notify.command)"
-        if block.notify.url_env and sources.is_from_file("notify.url_env"):
-            yield f"reads the variable {shown(block.notify.url_env)} (notify.url_env)"
+        yield from _notify_reasons(block.notify, sources)
+    if block.server is not None:
+        from app.config_server import server_trust_reasons
+
+        yield from server_trust_reasons(block.server, sources)
     if sources.config_path is not None:
         yield from _places_outside(real(sources.config_path.parent), block.directory, roots, sources)
+
+
+def _notify_reasons(block: NotifyBlock, sources: Sources) -> Iterator[str]:
+    if block.command and sources.is_from_file("notify.command"):
+        yield f"runs the program {shown(block.command[0])} (notify.command)"
+    if block.url_env and sources.is_from_file("notify.url_env"):
+        yield f"reads the variable {shown(block.url_env)} (notify.url_env)"
 
 
 def _embeddings_reasons(block: EmbeddingsBlock, sources: Sources) -> Iterator[str]:

@@ -26,11 +26,15 @@ _MIN_SECRET_CHARS = 20
 
 def looks_like_a_secret(name: str) -> bool:
     """Whether a value that should be the NAME of a variable is rather what such a variable holds."""
-    if not _VARIABLE_NAME.fullmatch(name) or name.lower().startswith(_TOKEN_BEGINNINGS):
+    return not _VARIABLE_NAME.fullmatch(name) or _is_like_a_key(name)
+
+
+def _is_like_a_key(text: str) -> bool:
+    if text.lower().startswith(_TOKEN_BEGINNINGS):
         return True
-    digits = sum(char.isdigit() for char in name)
-    mixed = name.upper() != name and name.lower() != name and digits > 1
-    return len(name) >= _MIN_SECRET_CHARS and (mixed or digits * 4 > len(name))
+    digits = sum(char.isdigit() for char in text)
+    mixed = text.upper() != text and text.lower() != text and digits > 1
+    return len(text) >= _MIN_SECRET_CHARS and (mixed or digits * 4 > len(text))
 
 
 def variable_name_problems(name: str, key: str) -> Iterator[Problem]:
@@ -38,6 +42,14 @@ def variable_name_problems(name: str, key: str) -> Iterator[Problem]:
     if name and looks_like_a_secret(name):
         text = "must be the NAME of an environment variable; it looks like a secret (not shown here)"
         hint = "Put the secret in a variable and its name here; replace a secret that was written into a file."
+        yield Problem(key, text, hint)
+
+
+def secret_file_problems(name: str, key: str) -> Iterator[Problem]:
+    """Of what should be the path of a file with a secret. The value is never echoed: it may be the secret itself."""
+    if name and not set(name) & set("/\\.") and _is_like_a_key(name):
+        text = "must be the path of a file; it looks like a secret (not shown here)"
+        hint = "Put the secret in a file and its path here; replace a secret that was written into a configuration."
         yield Problem(key, text, hint)
 
 

@@ -86,12 +86,15 @@ def standing_of(base: "ReadableBase") -> Standing:
 def absence_of(settings: Settings) -> Absence:
     """Of a base without an index to ask: why there is none, as far as it can be told. Never raises."""
     from store.state import SqliteStateStore
+    from store.state_connection import is_record_lost
 
     layout = BaseLayout(settings.home)
     try:
-        database, state = lstat_or_none(layout.database), lstat_or_none(layout.state)
+        state = lstat_or_none(layout.state)
+        if is_record_lost(layout.state):
+            return Absence.RECORD_LOST
         if state is None:
-            return Absence.RECORD_LOST if database is not None and database.st_size else Absence.NEVER_BUILT
+            return Absence.NEVER_BUILT
         with closing(SqliteStateStore(layout.state, read_only=True)) as record:
             return Absence.LOST if have_stored(record.runs()) else Absence.CUT_SHORT
     except KnowledgeError:

@@ -14,13 +14,6 @@ from store.state_port import RootRecord
 NAME = "index_consistent"
 
 
-RECORD_LOST = "state.db, the record of its folders and runs, is not there beside knowledge.db"
-RECORD_LOST_HINT = (
-    "run `knowledge restore --force FILE` where there is a backup;"
-    " else `knowledge reset --force`, then `knowledge index`"
-)
-
-
 class Recorded(NamedTuple):
     """What state.db knows of the base, read before knowledge.db is looked at (see app.consistency); `base_id` None: it
     cannot be read, or there is none, which a check of its own tells."""

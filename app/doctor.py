@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.consistency_check import RECORD_LOST, RECORD_LOST_HINT, Recorded
+from app.consistency_check import Recorded
 from app.discovery import Located
 from app.doctor_database import check_database
 from app.doctor_queue import Probe, check_queue, probe_url
@@ -22,6 +22,7 @@ from store import files
 from store.engine import Engine, describe_engine
 from store.run_port import RunRecord
 from store.state import SqliteStateStore
+from store.state_connection import RECORD_LOST, RECORD_LOST_HINT
 from store.state_port import RootRecord
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from app.file_places import AskedBy, place_of
-from app.left_alone import failures_below
 from app.receipts import require_built
 from app.roots import scopes_of_run
 from app.wiring import ReadableBase
@@ -17,10 +16,11 @@ from domain.keys import path_below_root, root_of
 from domain.layout import BaseLayout
 from domain.retry_rules import TRIES_BEFORE_QUARANTINE
 from domain.settings import Settings
-from store.failure_port import FailureRecord
+from store.failure_port import FailureLedgerPort, FailureRecord
 from store.state import SqliteStateStore
 
 PATHS_OF_ONE_RUN = 1000  # more files than these, and the run looks at their whole roots
+_AT_A_TIME = 500
 
 Ran = TypeVar("Ran")
 RunPaths = Callable[[tuple[Path, ...]], Ran]
@@ -56,7 +56,14 @@ def of_reason(reason: str | None) -> str | None:
 
 def listed(base: ReadableBase, reason: str | None = None) -> Iterator[FailureRecord]:
     """Every failure on record, or those of one reason, in key order."""
-    return (row for row in failures_below(base.state)("") if reason is None or row.reason == reason)
+    return on_record(base.state, reason)
+
+
+def on_record(ledger: FailureLedgerPort, reason: str | None = None, *, after: str = "") -> Iterator[FailureRecord]:
+    """The same of a ledger, from behind the key `after` on."""
+    while page := ledger.failures_page("", after=after, limit=_AT_A_TIME):
+        yield from (row for row in page if reason is None or row.reason == reason)
+        after = page[-1].key
 
 
 def named(base: ReadableBase, settings: Settings, targets: Sequence[str], asked_by: AskedBy) -> list[FailureRecord]:
@@ -69,15 +76,25 @@ def named(base: ReadableBase, settings: Settings, targets: Sequence[str], asked_
         for target in targets:
             place = place_of(target, settings, snapshot, base, asked_by)
             key = place.key if place is not None else target
-            exact = base.state.failure(key)
-            rows = [exact] if exact is not None else list(base.state.failures(f"{key}/"))
-            if not rows:
-                raise NotFoundError(
-                    f"no failure of {key} is on record",
-                    hint="`knowledge failures` lists them; `knowledge explain PATH` says what is known of a file",
-                )
-            found |= {row.key: row for row in rows}
+            found |= {row.key: row for row in _on_record(base.state, key)}
     return [found[key] for key in sorted(found)]
+
+
+def of_keys(ledger: FailureLedgerPort, keys: Sequence[str]) -> list[FailureRecord]:
+    """The same by keys alone: nothing on this machine's disk is looked at. Raises NotFoundError."""
+    found = {row.key: row for key in keys for row in _on_record(ledger, key.rstrip("/"))}
+    return [found[key] for key in sorted(found)]
+
+
+def _on_record(ledger: FailureLedgerPort, key: str) -> list[FailureRecord]:
+    exact = ledger.failure(key)
+    rows = [exact] if exact is not None else list(ledger.failures(f"{key}/"))
+    if not rows:
+        raise NotFoundError(
+            f"no failure of {key} is on record",
+            hint="`knowledge failures` lists them; `knowledge explain PATH` says what is known of a file",
+        )
+    return rows
 
 
 def to_retry(base: ReadableBase, settings: Settings, failures: Sequence[FailureRecord]) -> ToRetry:

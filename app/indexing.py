@@ -19,7 +19,7 @@ from app.queue_password import queue_url
 from app.removing import RemovalReport, settle_removals
 from app.roots import scopes_of_run
 from app.run_control import RunControl, controlled, uncontrolled
-from app.run_ending import EndedRun, record_end, recorded_failure
+from app.run_ending import ROOT_UNREADABLE, EndedRun, record_end, recorded_failure
 from app.unreadable_roots import unreadable_of_run
 from app.vector_pages import bytes_per_page, chunks_per_page, vector_pages
 from app.vector_run import prepare_vectors, settle_vectors
@@ -154,6 +154,10 @@ class Running:
         progress.is_paused = is_paused
         self.base.state.set_run_state(self.run.id, progress.run_state, "paused" if is_paused else "")
 
+    def await_permission(self) -> None:
+        """Between two steps of the run's own thread: stand still while it is paused. Raises CancelledRunError."""
+        self.control.await_permission(self.pause)
+
     def hold_up(self, cause: str) -> None:
         """The run waits for something outside of it, or goes on."""
         progress = self.outcomes.progress
@@ -177,7 +181,7 @@ def carry_out(it: Running) -> EndedRun:
         snapshot = reader.reader()
         for root in it.roots:
             root.documents_before = snapshot.document_count(root.scope.prefix)
-            root.heeding = it.control.heeding
+            root.heeding, root.await_permission = it.control.heeding, it.await_permission
             root.report.heed = it.control.heed
             root.failures = failures_below(base.state)
         if it.request.approve:
@@ -203,7 +207,7 @@ def carry_out(it: Running) -> EndedRun:
         holds_s, stopped_by = _indexed(it, planned, snapshot)
         progress.stage = "removing"
         base.state.set_run_state(it.run.id, progress.run_state, "")
-        it.control.await_permission(it.pause)
+        it.await_permission()
         removals = settle_removals(
             base, snapshot, settings, it.run, it.roots, allow_mass=it.request.allow_mass_delete, vectors=it.vectors
         )
@@ -358,7 +362,10 @@ def _close(
     is_partial = outcomes.failures or tally.failed or problems or removals.held or stopped_by is not None
     state: RunState = "partial" if is_partial else "done"
     base.writer.close_generation(run.generation, complete=run.full and not problems)
+    unreadable = unreadable_of_run(roots, [*outcomes.failures, *(reason for reason, _ in tally.not_tried)])
     cause = removals.cause or ("directory_unreadable" if problems else stopped_by.code if stopped_by else "")
+    if unreadable and cause in ("", "directory_unreadable", "source_unreadable"):
+        cause = ROOT_UNREADABLE  # says more: who cannot read what
     totals = base.writer.counts()
     outcomes.progress.stage = "done"
     report = IndexReport(
@@ -381,6 +388,6 @@ def _close(
         vector_status=base.writer.vector_status(),
         stopped_by=stopped_by,
         not_tried=tally.not_tried,
-        unreadable=unreadable_of_run(roots, [*outcomes.failures, *(reason for reason, _ in tally.not_tried)]),
+        unreadable=unreadable,
     )
     return EndedRun(report, cause, tuple(roots))

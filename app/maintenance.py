@@ -81,7 +81,7 @@ def reset(settings: Settings, force: bool, *, command_id: str | None = None) -> 
     refuse_beside_service(layout)
     with locked_home(settings, "knowledge reset") as layout:
         remove_staging(layout.upgrade_staging)
-        state = SqliteStateStore(layout.state)
+        state = SqliteStateStore(layout.state, remakes_lost=True)
         try:
             return _reset(layout, state, settings, ResetCommand(command_id or uuid.uuid4().hex))
         finally:

@@ -1,6 +1,7 @@
 """Which tools agents are given: what there is to be exposed, and what the operator's list makes of it (R9).
 
-A tool is exposed when it is named, never because it exists (S0-80).
+A tool is exposed when it is named, never because it exists (S0-80). Which of the exposed ones a client is shown is the
+profile's to say, and changes nothing about what may be called (S4-18).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from typing import Literal
 
 from app.present_safe import name
 from domain.errors import ConfigurationError, UsageError
-from domain.settings import Settings
+from domain.settings import Settings, ToolProfile
 
 SEARCH = "knowledge_search"
 ENUMERATE = "knowledge_enumerate"
@@ -20,13 +21,32 @@ MAX_SHOWN_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration:
-    """A tool that may be exposed; one of class `write` needs `mcp.allow_write` besides."""
+    """A tool that may be exposed; one of class `write` needs `mcp.allow_write` besides.
+
+    `profile`: the smaller of the two whose lists hold it. What a tool does not say of itself is the narrower (S4-28):
+    it counts as one that writes, and only the full list shows it.
+    """
 
     name: str
-    tool_class: Literal["read", "write"] = "read"
+    tool_class: Literal["read", "write"] = "write"
+    profile: ToolProfile = "full"
 
 
-DECLARED = (ToolDeclaration(SEARCH), ToolDeclaration(ENUMERATE), ToolDeclaration(READ))
+DECLARED = (
+    ToolDeclaration(SEARCH, "read", "agent"),
+    ToolDeclaration(ENUMERATE, "read", "agent"),
+    ToolDeclaration(READ, "read", "agent"),
+)
+
+
+def declaration_of(tool: str, declared: Sequence[ToolDeclaration] = DECLARED) -> ToolDeclaration:
+    """Of a tool that nobody has declared, the narrowest."""
+    return next((known for known in declared if known.name == tool), ToolDeclaration(tool))
+
+
+def is_listed(tool: ToolDeclaration, profile: ToolProfile) -> bool:
+    """Whether a client is shown it; it may be called all the same."""
+    return profile == "full" or tool.profile == "agent"
 
 
 def listed(names: Iterable[str]) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ class RootRun:
     tally: PlanTally = field(default_factory=PlanTally)
     report: WalkReport = field(default_factory=WalkReport)
     heeding: Heeding = unheeded  # what is walked, and what is removed, goes through it: it may end the run
+    await_permission: Callable[[], None] = lambda: None  # between two groups of removals: the run may stand still
     failures: FailuresBelow = no_failures
 
 

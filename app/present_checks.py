@@ -96,18 +96,18 @@ def checks_json(results: Sequence[CheckResult]) -> list[Json]:
 
 
 def _check_lines(results: Sequence[CheckResult]) -> Iterator[str]:
-    width = max((len(_label(result)) for result in results), default=0)
+    width = max((len(check_label(result)) for result in results), default=0)
     for result in results:
         is_warning = result.state is CheckState.FAIL and not result.is_fatal
         sign = _WARNING_SIGN if is_warning else CHECK_SIGNS[result.state]
-        yield f"{sign} {_label(result):<{width}}  {one_line(result.detail, _MAX_DETAIL)}".rstrip()
+        yield f"{sign} {check_label(result):<{width}}  {one_line(result.detail, _MAX_DETAIL)}".rstrip()
         if result.documents:
             yield f"{'':9}concerns {', '.join(map(name, result.documents))}"
         if result.hint and result.state is not CheckState.PASS:
             yield f"{'':9}hint: {one_line(result.hint, _MAX_DETAIL)}"
 
 
-def _label(result: CheckResult) -> str:
+def check_label(result: CheckResult) -> str:
     """`full_text:chunks_fts` as `full text of chunks_fts`."""
     kind, _, what = result.name.partition(":")
     label = kind.replace("_", " ")

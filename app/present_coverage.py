@@ -26,7 +26,7 @@ def coverage_text(
     known = {root.name for root in status.roots}
     for root_name, one in covered.items():  # configured, and not in any run yet
         if root_name not in known:
-            lines += [f"{name(root_name)}: {_share(one)}", *(f"  {line}" for line in _rest(one))]
+            lines += [f"{name(root_name)}: {share_words(one)}", *(f"  {line}" for line in rest_words(one))]
     return "\n".join([*head, *(lines or ["no root yet"])]) + "\n"
 
 
@@ -45,15 +45,15 @@ def _root_lines(root: RootStatus, one: RootCoverage | None) -> Iterator[str]:
         yield f"{name(root.name)} = {name(root.path)}: {held}, no longer in the configuration"
         return
     held = f"; {count(root.documents, 'document')} in the index" if one.problems else ""
-    yield f"{name(root.name)} = {name(root.path)}: {_share(one)}{held}"
-    yield from (f"  {line}" for line in _rest(one))
+    yield f"{name(root.name)} = {name(root.path)}: {share_words(one)}{held}"
+    yield from (f"  {line}" for line in rest_words(one))
 
 
-def _share(one: RootCoverage) -> str:
+def share_words(one: RootCoverage) -> str:
     return f"{one.indexed:,} / {one.seen:,} files indexed"
 
 
-def _rest(one: RootCoverage) -> Iterator[str]:
+def rest_words(one: RootCoverage) -> Iterator[str]:
     """What of the seen files is not indexed, then what else is to be known."""
     for reason, number in sorted(one.skipped.items(), key=lambda pair: (-pair[1], pair[0].value)):
         yield f"{number:,} skipped: {reason_words(reason.value)}"

@@ -52,6 +52,7 @@ def _notes(evaluation: Evaluation) -> Iterator[str]:
 
 def evaluation_json(evaluation: Evaluation) -> Json:
     return {
+        "status": "ok",
         "collection": str(evaluation.collection),
         "documents": evaluation.documents,
         "documents_indexed": evaluation.documents_indexed,
@@ -107,6 +108,7 @@ def _recall_row(scores: RecallScores) -> tuple[str, ...]:
 
 def recall_json(report: RecallReport) -> Json:
     return {
+        "status": "ok",
         "model": report.model,
         "dimension": report.dimension,
         "vectors": report.vectors,

@@ -96,7 +96,7 @@ def failures_json(rows: Iterable[FailureRecord], counts: Sequence[FailureCount])
     by_standing = {"open": 0, "quarantined": 0, "ignored": 0}
     for one in counts:
         by_standing[one.standing] += one.files
-    return {"exit_status": 0, **by_standing, "failures": [failure_json(row) for row in rows]}
+    return {"status": "ok", "exit_status": 0, **by_standing, "failures": [failure_json(row) for row in rows]}
 
 
 def retry_lines(asked: "ToRetry") -> Iterator[str]:
@@ -112,7 +112,10 @@ def retry_lines(asked: "ToRetry") -> Iterator[str]:
 
 
 def retry_json(asked: "ToRetry", run: Json | None) -> Json:
+    """`run`: of a run here, or of a service; they say in different fields how they have ended."""
+    ended = "nothing_to_do" if run is None else run.get("status") or run["state"]
     return {
+        "status": ended,
         "exit_status": run["exit_status"] if run is not None else 0,
         "files": len(asked.files),
         "gone": [row.key for row in asked.gone],
@@ -130,7 +133,7 @@ def ignore_text(changed: Sequence[FailureRecord], asked: Sequence[FailureRecord]
 
 
 def ignore_json(changed: Sequence[FailureRecord], *, undo: bool) -> Json:
-    return {"exit_status": 0, "ignored": not undo, "changed": [row.key for row in changed]}
+    return {"status": "done", "exit_status": 0, "ignored": not undo, "changed": [row.key for row in changed]}
 
 
 def _files(rows: Sequence[FailureRecord]) -> str:

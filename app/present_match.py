@@ -30,7 +30,7 @@ def match_tier_line() -> str:
 def match_text(answer: MatchAnswer, request: MatchRequest, home: str, now_ns: int, *, explain: bool) -> str:
     """The tier line, what is to be said, how many match, and the documents; with `explain`, what is known of each term.
     It is told of an empty answer in any case."""
-    lines = [match_tier_line(), *(f"note: {note}" for note in _notes(answer, request))]
+    lines = [match_tier_line(), *(f"note: {note}" for note in match_notes(answer, request))]
     if answer.compiled:
         lines += [f"asked: {name(answer.compiled)}", _summary(answer, request)]
     if answer.documents:
@@ -59,7 +59,7 @@ def match_json(answer: MatchAnswer, request: MatchRequest, now_ns: int, *, with_
         "compiled": answer.compiled or None,
         "matched": answer.matched,
         "indexed_documents": answer.indexed_documents,
-        "note": "; ".join(_notes(answer, request)),
+        "note": "; ".join(match_notes(answer, request)),
         "no_match_cause": answer.no_match_cause.value if answer.no_match_cause is not None else None,
         "index": {
             "commit_seq": answer.identity.commit_seq,
@@ -71,7 +71,7 @@ def match_json(answer: MatchAnswer, request: MatchRequest, now_ns: int, *, with_
     if with_documents:
         value["returned"] = len(answer.documents)
         value["truncated"] = answer.is_truncated
-        value["documents"] = list(map(_document_json, answer.documents))
+        value["documents"] = list(map(matched_document_json, answer.documents))
     if (error := match_error(answer)) is not None:
         value["error"] = _error_json(error)
     return value
@@ -125,7 +125,7 @@ def _index_notes(answer: MatchAnswer) -> Iterator[str]:
         yield "the set is complete only for what the index holds"
 
 
-def _notes(answer: MatchAnswer, request: MatchRequest) -> Iterator[str]:
+def match_notes(answer: MatchAnswer, request: MatchRequest) -> Iterator[str]:
     """Every sentence that belongs to the answer; the last one is there on every call (S0-53)."""
     if (error := match_error(answer)) is not None:
         yield error.message
@@ -223,7 +223,7 @@ def _term_json(term: TermReport) -> Json:
     }
 
 
-def _document_json(document: MatchedDocument) -> Json:
+def matched_document_json(document: MatchedDocument) -> Json:
     return {
         "path": document.path,
         "citation": document.citation,

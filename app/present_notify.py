@@ -102,6 +102,7 @@ def delivery_line(delivery: "Delivery") -> str:
 
 def delivery_json(delivery: "Delivery") -> Json:
     return {
+        "status": "delivered" if delivery.is_delivered else "not_delivered",
         "delivered": delivery.is_delivered,
         "to": delivery.to,
         "detail": delivery.detail,

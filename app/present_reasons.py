@@ -26,6 +26,7 @@ _HELD = {
     "removals_held": "unusually many at once",
     "source_empty": "the folder shows no file at all; is it mounted?",
     "source_unreadable": "a part of the folder could not be read",
+    "root_unreadable": "no file of the folder could be read",
 }
 _ENDINGS = {
     "done": "ended well",

@@ -12,6 +12,8 @@ from app.discovery import Located
 from app.present import Json, ago, count, duration, index_line, size, tier_line, utc
 from app.present_reasons import counts_words, held_words
 from app.present_safe import name, one_line
+from app.present_standstill import standstill_json, standstill_words
+from app.run_standstill import still_s
 from app.runs import ShownRun, exit_status_of
 from domain.settings import Settings
 from domain.status import Tier
@@ -76,7 +78,7 @@ def now_words(shown: ShownRun, now_ns: int, at: Pace | None = None) -> str:
     if run.requested:
         words += f", asked to {run.requested}"
     words += _cause_words(run)
-    told = [*_counters(run), *_pace_words(at or average_pace(run)), *_still_words(run, now_ns)]
+    told = [*_counters(run), *_pace_words(at or average_pace(run)), *_still_words(shown, now_ns)]
     words += f": {', '.join(told)}" if told else ""
     if shown.awaits_scheduler:
         words += f"; {NO_SCHEDULER_QUEUED if run.state == 'queued' else NO_SCHEDULER}"
@@ -133,30 +135,28 @@ def _pace_words(at: Pace) -> Iterator[str]:
         yield f"{duration(round(max(at.remaining_s, 1)))} left"
 
 
-def still_s(run: RunRecord, now_ns: int) -> int:
-    """Seconds without a counter that has moved; 0 for a run that is not expected to move."""
-    if run.ended_ns is not None or run.state in ("queued", "paused", "interrupted") or run.kind not in _MOVING:
-        return 0
-    return max(0, now_ns - max(run.progressed_ns, run.started_ns)) // _NS
+def _still_words(shown: ShownRun, now_ns: int) -> Iterator[str]:
+    """What is dead or silent is told at once, what is slow only after a while."""
+    seconds, found = still_s(shown.run, now_ns), shown.standstill
+    if seconds < STILL_AFTER_S and (found is None or found.how == "slow"):
+        return
+    words = f"no progress for {duration(seconds)}"
+    # the cause of a run that waits says it already, unless nobody has been able to write one down
+    is_told = found is not None and (shown.run.state != "waiting" or found.who == "scheduler")
+    if found is not None and is_told:
+        yield f"{words} ({standstill_words(found)})" if seconds else standstill_words(found)
+    elif seconds:
+        yield words
 
 
-_MOVING = ("index", "reindex")  # verify and compact are in one call of the writer: they count nothing
-
-
-def _still_words(run: RunRecord, now_ns: int) -> Iterator[str]:
-    seconds = still_s(run, now_ns)
-    if seconds >= STILL_AFTER_S:
-        yield f"no progress for {duration(seconds)}"
-
-
-def _asked_words(run: RunRecord) -> str:
+def asked_words(run: RunRecord) -> str:
     by = f"schedule {name(run.schedule)}" if run.schedule else _TRIGGERS.get(run.trigger, run.trigger)
     roots = f" of {', '.join(map(name, run.roots))}" if run.roots else ""
     return f"{run.kind}{roots}, by {by}"
 
 
 def run_line(shown: ShownRun, now_ns: int) -> str:
-    return f"run {shown.run.id}: {_asked_words(shown.run)}; {now_words(shown, now_ns)}"
+    return f"run {shown.run.id}: {asked_words(shown.run)}; {now_words(shown, now_ns)}"
 
 
 def runs_text(shown: Sequence[ShownRun], located: Located, settings: Settings, now_ns: int) -> str:
@@ -178,13 +178,17 @@ def run_text(shown: ShownRun, now_ns: int) -> str:
 
 def _run_lines(shown: ShownRun, now_ns: int) -> Iterator[str]:
     run = shown.run
-    yield f"run {run.id}: {_asked_words(run)}"
+    yield f"run {run.id}: {asked_words(run)}"
     yield f"  {now_words(shown, now_ns)}"
     yield f"  asked for at {utc(run.queued_ns or run.started_ns)}" + (
         f", begun at {utc(run.started_ns)}" if run.generation else ", not begun"
     )
     if run.ended_ns is not None:
         yield f"  ended at {utc(run.ended_ns)}"
+    if run.message:
+        yield f"  why: {one_line(run.message, 500)}"
+    if run.hint:
+        yield f"  hint: {one_line(run.hint, 500)}"
     if shown.held is not None and shown.held.count:
         yield from _held_lines(run, shown.held)
 
@@ -264,6 +268,8 @@ def run_json(shown: ShownRun, now_ns: int) -> Json:
         "full": run.full,
         "state": run.state,
         "cause": run.cause,
+        "message": run.message or None,
+        "hint": run.hint or None,
         "requested": run.requested or None,
         "generation": run.generation or None,
         "queued_at": utc(run.queued_ns or None),
@@ -274,6 +280,7 @@ def run_json(shown: ShownRun, now_ns: int) -> Json:
         "progress": progress if run.progress else {},
         "progressed_at": utc(run.progressed_ns or None),
         "still_seconds": still_s(run, now_ns),
+        "standstill": standstill_json(shown.standstill),
         "files_per_second": round(at.per_second, 1) if not is_over else None,
         "remaining_seconds": round(at.remaining_s) if at.remaining_s is not None and not is_over else None,
         "awaits_scheduler": shown.awaits_scheduler,

@@ -30,6 +30,7 @@ def schedules_text(status: SchedulesStatus, located: Located, settings: Settings
 
 def schedules_json(status: SchedulesStatus, located: Located, settings: Settings, now_ns: int) -> Json:
     return {
+        "status": "ok",
         "home": str(settings.home),
         "base": located.words(),
         "identity": settings.identity,
@@ -57,7 +58,7 @@ def _lines(status: ScheduleStatus, now_ns: int, *, has_scheduler: bool) -> Itera
     if status.window_opens_ns is not None:
         now = "open now" if status.is_window_open else f"closed until {local_time(status.window_opens_ns, schedule)}"
         yield f"  window: {schedule.window}, {now}"
-    yield f"  last: {_last_words(status, now_ns)}"
+    yield f"  last: {last_words(status, now_ns)}"
     record = status.record
     if record is not None and record.skipped:
         yield f"  skipped: {count(record.skipped, 'tick')}, as another run went on"
@@ -85,7 +86,7 @@ def _delay_words(schedule: ScheduleSettings) -> str:
     return f", put off by up to {duration(schedule.jitter_s)}" if schedule.jitter_s else ""
 
 
-def _last_words(status: ScheduleStatus, now_ns: int) -> str:
+def last_words(status: ScheduleStatus, now_ns: int) -> str:
     record = status.record
     if record is None:
         return "none: no scheduler has seen it yet"

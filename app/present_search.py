@@ -21,6 +21,8 @@ from domain.status import DropReason, SearchStatus, Tier
 from retrieval.answer import SearchAnswer, SearchHit, VectorFacts
 
 Mark = Callable[[str], str]
+Link = Callable[["SearchHit", str], str]
+"""Of a hit and its citation as it is shown: the same, as a link to the hit's file."""
 _INDENT = "   "
 MAX_TERM_CHARS = 80  # of a term that is told back
 
@@ -34,12 +36,14 @@ class IndexState(NamedTuple):
     run_in_progress: Json | None
 
 
-def search_text(answer: SearchAnswer, home: str, urls: Mapping[str, str], now_ns: int, mark: Mark) -> str:
+def search_text(
+    answer: SearchAnswer, home: str, urls: Mapping[str, str], now_ns: int, mark: Mark, link: Link | None = None
+) -> str:
     """The tier line, what is to be said, the hits, and which index they are from."""
     lines = [tier_line(answer.tier)]
-    lines += [f"note: {note}" for note in _notes(answer)]
+    lines += [f"note: {note}" for note in search_notes(answer)]
     for hit in answer.results:
-        lines += ["", *_hit_lines(hit, urls.get(hit.citation, ""), mark)]
+        lines += ["", *_hit_lines(hit, urls.get(hit.citation, ""), mark, link)]
     lines += ["", f"index: {name(home)}, last full run {ago(answer.identity.complete_ns, now_ns)}"]
     return "\n".join(lines) + "\n"
 
@@ -50,7 +54,7 @@ def search_json(answer: SearchAnswer, index: IndexState, urls: Mapping[str, str]
         "tier": tier_line(answer.tier),
         "status": answer.status.value,
         "mode": answer.mode,
-        "note": "; ".join(_notes(answer)) or None,
+        "note": "; ".join(search_notes(answer)) or None,
         "dropped_terms": [{"term": dropped.term, "reason": dropped.reason.value} for dropped in answer.dropped_terms],
         "did_you_mean": [{"term": meant.term, "suggestions": list(meant.suggestions)} for meant in answer.did_you_mean],
         "index": {
@@ -85,7 +89,7 @@ def not_built_json(error: KnowledgeError, tier: Tier = Tier.LEXICAL) -> Json:
     }
 
 
-def _notes(answer: SearchAnswer) -> Iterator[str]:
+def search_notes(answer: SearchAnswer) -> Iterator[str]:
     """Every sentence that belongs to the answer, the status first."""
     if words := search_status_words(answer.status, has_results=bool(answer.results)):
         yield words
@@ -122,8 +126,9 @@ def _term(term: str) -> str:
     return name(term if len(term) <= MAX_TERM_CHARS else f"{term[:MAX_TERM_CHARS]}...")
 
 
-def _hit_lines(hit: SearchHit, url: str, mark: Mark) -> Iterator[str]:
-    yield f"{hit.rank}. {mark(name(hit.citation))}  {one_line(hit.title)}"
+def _hit_lines(hit: SearchHit, url: str, mark: Mark, link: Link | None) -> Iterator[str]:
+    citation = mark(name(hit.citation))
+    yield f"{hit.rank}. {citation if link is None else link(hit, citation)}  {one_line(hit.title)}"
     where = f"lines {hit.start_line}-{hit.end_line} · score {hit.score:.4f}"
     if hit.similarity is not None:
         where += f" · similarity {hit.similarity:.2f}"

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from app.discovery import Located
-from app.present import Json, count, index_line, note_lines, tier_line, utc
+from app.present import Json, count, index_line, note_lines, standing_notes, tier_line, utc
 from app.present_safe import name
 from app.status import BaseStatus, RootStatus
 from app.tiers import base_tier
 from domain.settings import Settings
-from domain.status import Tier
+from domain.status import Standing, Tier
 from store.port import StoredDocument
 
 _ROOT_NOTES = {"left": "no longer in the configuration; still answers until `knowledge rm --root`"}
@@ -37,6 +37,19 @@ def sources_json(status: BaseStatus, settings: Settings, documents: Sequence[Sto
     if documents is not None:
         value["sources"] = [_document_json(document) for document in documents]
     return value
+
+
+def documents_json(
+    documents: Sequence[StoredDocument], tier: Tier, standing: Standing, next_cursor: str | None
+) -> Json:
+    """A page of the documents, by path."""
+    return {
+        "tier": tier_line(tier),
+        "status": standing.value,
+        "note": "; ".join(standing_notes(standing)) or None,
+        "documents": [_document_json(document) for document in documents],
+        "next_cursor": next_cursor,
+    }
 
 
 def _document_json(document: StoredDocument) -> Json:

@@ -80,7 +80,8 @@ def settle_removals(
     allow_mass: bool,
     vectors: VectorPlan | None = None,
 ) -> RemovalReport:
-    """Judge and apply the removals of a run, root by root; candidates are read in pages, never all at once."""
+    """Judge and apply the removals of a run, root by root; candidates are read in pages, never all at once. Between two
+    pages the run may stand still, or be ended (RootRun.await_permission)."""
     total = RemovalReport()
     listed = _Listed(run, run.id, _change_numbers(base, run.id))
     for root in {root.scope.prefix: root for root in roots}.values():  # once, in how many parts it was named
@@ -173,6 +174,7 @@ class _Settlement:
     def apply_approved(self) -> RemovalReport:
         done = RemovalReport()
         for page, _ in self._pages():
+            self._root.await_permission()
             wanted = [
                 candidate for candidate in self._root.heeding(iter(page)) if candidate.reason is not Reason.FORGOTTEN
             ]
@@ -188,6 +190,7 @@ class _Settlement:
     def apply(self, *, only_moved: bool) -> RemovalReport:
         done = RemovalReport()
         for page, moved in self._pages():
+            self._root.await_permission()
             wanted = [
                 candidate
                 for candidate in self._root.heeding(iter(page))

@@ -30,7 +30,7 @@ class RunRequest:
     deep: bool = False  # with the kind `verify`: every text is read, too
     allow_mass_delete: bool = False
     requests_per_minute: int = 0  # to the embeddings server; 0: as configured
-    workers: int = 0  # processes; 0: as configured
+    workers: int = 0  # that may have files of it in hand at a time; 0: as many as there are
     window: str = ""  # "HH:MM-HH:MM"; "": any time
     timezone: str = "UTC"  # of the window
     approve: int = 0  # the run whose held removals are applied; 0: none

@@ -14,6 +14,7 @@ from app.beside_service import is_service_up
 from app.receipts import not_built
 from app.roles.calls import Failed, error_of
 from app.run_request import RunRequest
+from app.run_standstill import Standstill, standstill_of
 from domain.errors import (
     CancelledRunError,
     InterruptedRunError,
@@ -29,7 +30,7 @@ from store.lock import WriteLock, holder_of, is_held
 from store.run_port import Change, RunKind, RunRecord, Wish
 from store.state import SqliteStateStore
 from store.state_port import StateStore
-from store.state_runs import KEPT_CHANGES_OF_RUNS, PROCESS_GONE
+from store.state_runs import KEPT_CHANGES_OF_RUNS, KEPT_RUNS, PROCESS_GONE
 
 PARTIAL_STATUS = 3
 CHANGES_AT_A_TIME = 20  # pages of up to some hundred keys
@@ -45,6 +46,7 @@ class ShownRun:
     run: RunRecord
     awaits_scheduler: bool = False  # nobody goes on with it before a scheduler is back
     held: HeldList | None = None  # only where one run is looked at
+    standstill: Standstill | None = None  # of a run that does not get on: who keeps it
 
 
 @contextmanager
@@ -57,20 +59,20 @@ def recorded_runs(settings: Settings, *, writes: bool = False) -> Iterator[Sqlit
         yield state
 
 
-def shown_runs(settings: Settings, limit: int) -> list[ShownRun]:
-    """The newest first."""
+def shown_runs(settings: Settings, limit: int, *, before: int = 0) -> list[ShownRun]:
+    """The newest first, or those that were asked for before a run."""
     layout = BaseLayout(settings.home)
     with recorded_runs(settings) as state:
-        runs = state.runs(limit)
+        runs = [run for run in state.runs(KEPT_RUNS) if run.id < before][:limit] if before else state.runs(limit)
         has_scheduler = is_service_up(layout)
-        return [_shown(layout, state, run, has_scheduler=has_scheduler) for run in runs]
+        return [_shown(settings, state, run, has_scheduler=has_scheduler) for run in runs]
 
 
 def shown_run(settings: Settings, run_id: int) -> ShownRun:
     """One run, with the list of what it holds. Raises NotFoundError."""
     layout = BaseLayout(settings.home)
     with recorded_runs(settings) as state:
-        shown = _shown(layout, state, known_run(state, run_id), has_scheduler=is_service_up(layout))
+        shown = _shown(settings, state, known_run(state, run_id), has_scheduler=is_service_up(layout))
         if shown.run.cause != HELD:
             return shown
         return replace(shown, held=held_list(state, run_id))
@@ -99,10 +101,14 @@ def is_left_behind(layout: BaseLayout, state: StateStore, run: RunRecord) -> boo
     return not (is_held(layout.lock) and holder_of(layout.lock).endswith(f"process {run.pid}"))
 
 
-def _shown(layout: BaseLayout, state: StateStore, run: RunRecord, *, has_scheduler: bool) -> ShownRun:
+def _shown(settings: Settings, state: SqliteStateStore, run: RunRecord, *, has_scheduler: bool) -> ShownRun:
+    layout = BaseLayout(settings.home)
     run = as_it_is(layout, state, run)
-    awaits = run.ended_ns is None and run.state != "interrupted" and not has_scheduler
-    return ShownRun(run, awaits_scheduler=awaits and bool(state.request_of(run.id)))
+    if run.ended_ns is not None or run.state == "interrupted" or not state.request_of(run.id):
+        return ShownRun(run)
+    if not has_scheduler:
+        return ShownRun(run, awaits_scheduler=True)
+    return ShownRun(run, standstill=standstill_of(settings, layout, state.base_id(), run, time.time_ns()))
 
 
 def ask_run(settings: Settings, run_id: int, wish: Wish, *, within_s: float) -> RunRecord:
@@ -209,6 +215,23 @@ def changes_of(state: StateStore, run_id: int, change: Change) -> Iterator[str]:
             yield from keys
 
 
+def changes_page(
+    state: StateStore, run_id: int, change: Change, after: tuple[int, int], limit: int
+) -> tuple[list[str], tuple[int, int] | None]:
+    """The next `limit` keys behind a place, and the place where they end; None: nothing follows. A place is a page and
+    how many of its keys were given, 0 for all of them; (-1, 0) is the beginning."""
+    keys: list[str] = []
+    page, given = after
+    while pages := state.changes(run_id, change, after_page=page - 1 if given else page, limit=1):
+        if len(keys) == limit:
+            return keys, (page, given)
+        page, found = pages[0]
+        taken = found[given : given + limit - len(keys)]
+        keys += taken
+        given = given + len(taken) if given + len(taken) < len(found) else 0
+    return keys, None
+
+
 def are_changes_kept(state: StateStore, run_id: int) -> bool:
     """Whether what a run has changed is still on record: it is kept for the newest runs."""
     newest: Sequence[RunRecord] = state.runs(KEPT_CHANGES_OF_RUNS)
@@ -232,11 +255,14 @@ def error_of_run(run: RunRecord) -> KnowledgeError | None:
             return InterruptedRunError(f"run {run.id} was interrupted; what was committed stays", hint=_again_hint(run))
         case "failed":
             code, _, detail = run.cause.partition(": ")
+            if run.message:
+                return error_of(Failed(code, f"run {run.id} failed: {run.message}", run.hint or _again_hint(run)))
             words = f"{code.replace('_', ' ')}{f' ({detail})' if detail else ''}"
             hint = f"`knowledge doctor` looks for the reason, the log of the service has it; {_again_hint(run)}"
             return error_of(Failed(code, f"run {run.id} failed: {words}", hint))
         case "partial" if run.cause in _STOPPED_BY:
-            return error_of(Failed(run.cause, f"run {run.id} ended early: {run.cause.replace('_', ' ')}", ""))
+            words = run.message or run.cause.replace("_", " ")
+            return error_of(Failed(run.cause, f"run {run.id} ended early: {words}", run.hint))
     return None
 
 

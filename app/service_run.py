@@ -17,7 +17,7 @@ from app.run_control import RunControl
 from app.run_ending import EndedRun, record_end, recorded_failure
 from app.run_request import RunRequest
 from app.submitting import index_request_of
-from domain.errors import EmbeddingsUnavailableError
+from domain.errors import DiskFullError, EmbeddingsUnavailableError
 from domain.files import Outcome
 from domain.layout import BaseLayout
 from domain.settings import Settings
@@ -76,7 +76,7 @@ def _carried_out(it: ServiceRun, base: ServiceBase) -> EndedRun:
     carried, highest = base.state.take_over_pages(it.run.id)
     outcomes = Outcomes(it.progress)
     outcomes.counts.update(carried)
-    with recorded_failure(base.state, it.run, outcomes):
+    with recorded_failure(base.state, it.run, outcomes, waits_for=(DiskFullError,)):
         request = index_request_of(it.request, base.state.roots())
         roots = [RootRun(scope) for scope in scopes_of_run(it.settings, base.state.roots(), request.paths)]
         vectors = _vector_plan(it, base, request)

@@ -92,6 +92,24 @@ def show(
     raise _no_document(citation.key, standing())
 
 
+def show_document(snapshot: Snapshot, key: str, lines: str, standing: Callable[[], Standing]) -> ShownDocument:
+    """The document with this very key, whatever signs it holds. Raises NotFoundError, CorpusEmptyError, UsageError."""
+    document = snapshot.document(key, visibility=_EVERYTHING)
+    if document is None:
+        raise _no_document(key, standing())
+    return _whole(snapshot, document, ShowRequest(key, lines=lines))
+
+
+def show_chunk(
+    snapshot: Snapshot, citation: Citation, before: int, after: int, standing: Callable[[], Standing]
+) -> ShownChunk:
+    """The chunk of the document with this very key, and its neighbours. Raises NotFoundError, CorpusEmptyError."""
+    document = snapshot.document(citation.key, visibility=_EVERYTHING)
+    if document is None:
+        raise _no_document(citation.key, standing())
+    return _chunk(snapshot, document, citation.ordinal, ShowRequest(citation.format(), before, after))
+
+
 def keys_of(target: str, places: KnownPlaces) -> tuple[str, ...]:
     """The keys that a target may mean, likeliest first: as it stands, as it was shown, as a path below a root."""
     keys = [target]

@@ -58,6 +58,7 @@ def index_request_of(request: RunRequest, recorded: Sequence[RootRecord]) -> Ind
         re_embed=request.re_embed,
         rehash=request.rehash,
         allow_mass_delete=request.allow_mass_delete,
+        worker_processes=request.workers or None,
         approve=request.approve,
         digest=request.digest,
     )

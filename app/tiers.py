@@ -15,14 +15,14 @@ def base_tier(settings: Settings, status: VectorStatus, *, has_documents: bool) 
     return standing_tier(WantedVectors.of(settings.embeddings), status, has_documents=has_documents)
 
 
-def tier_now(settings: Settings) -> Tier:
+def tier_now(settings: Settings, *, finishes_restores: bool = True) -> Tier:
     """The same, asked of the store; a store that cannot be read is said to be so. Never raises for it."""
     if settings.embeddings is None:
         return Tier.LEXICAL
     from app.wiring import readable_base
 
     try:
-        with readable_base(settings) as base:
+        with readable_base(settings, finishes_restores=finishes_restores) as base:
             snapshot = base.store.reader()
             return base_tier(settings, snapshot.vector_status(), has_documents=snapshot.has_documents())
     except NotBuiltError:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.consistency_check import NAME, RECORD_LOST, RECORD_LOST_HINT, Recorded, check_consistent
+from app.consistency_check import NAME, Recorded, check_consistent
 from app.wiring import WritableBase
 from domain.checks import CheckResult, failed, has_failed, not_run, was_left_out
 from domain.errors import IntegrityError, KnowledgeError, LockedError, NotBuiltError, StorageError
@@ -18,6 +18,7 @@ from store.integrity import Watch
 from store.lock import WriteLock, holder_of
 from store.pending_restore import settle_restore
 from store.state import SqliteStateStore
+from store.state_connection import RECORD_LOST, RECORD_LOST_HINT, is_record_lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _checked(layout: BaseLayout, deep: bool, why_not: str) -> tuple[CheckResult,
 
 def _recorded(layout: BaseLayout) -> Recorded:
     """Raises what a state.db raises that cannot be read."""
-    if files.lstat_or_none(layout.state) is None:
+    if files.lstat_or_none(layout.state) is None or is_record_lost(layout.state):
         return Recorded(None, (), ())
     state = SqliteStateStore(layout.state, read_only=True)
     try:

@@ -85,9 +85,8 @@ def writable_base(settings: Settings, purpose: str) -> Iterator[WritableBase]:
 def opened_base(layout: BaseLayout, settings: Settings) -> Iterator[WritableBase]:
     """state.db and knowledge.db for writing; the caller holds the lock.
 
-    Raises NotBuiltError where state.db is lost beside a knowledge.db: a new one would be of another base.
+    Raises NotBuiltError where state.db is lost beside a knowledge.db, as every opening of it for writing does.
     """
-    _refuse_lost_record(layout)
     state = SqliteStateStore(layout.state)
     try:
         writer = open_store_writer(layout, base_id=state.base_id(), substring_index=settings.substring_index)
@@ -99,14 +98,6 @@ def opened_base(layout: BaseLayout, settings: Settings) -> Iterator[WritableBase
             writer.close()
     finally:
         state.close()
-
-
-def _refuse_lost_record(layout: BaseLayout) -> None:
-    database = files.lstat_or_none(layout.database)
-    if files.lstat_or_none(layout.state) is None and database is not None and database.st_size:
-        from app.consistency_check import RECORD_LOST, RECORD_LOST_HINT
-
-        raise NotBuiltError(f"the index at {layout.home} cannot be used: {RECORD_LOST}", hint=RECORD_LOST_HINT)
 
 
 @contextmanager

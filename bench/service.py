@@ -89,8 +89,8 @@ def kills(corpus: Path, scratch: Path, rounds: int) -> None:
                     it.wait_until(lambda second=second: "stands_by" in second.said())  # type: ignore[misc]
                 run = it.first_run()
                 it.wait_until(lambda it=it, run=run: it.run(run).progress.get("checked", 0) > 100)  # type: ignore[misc]
+                began_s = time.monotonic()  # before the kill, which also waits for the process to be gone
                 it.of(role)[0].kill()
-                began_s = time.monotonic()
                 log = it.of("scheduler")[-1] if second is None else second
                 sign = "worker_died" if second is None else '"active"'
                 it.wait_until(lambda log=log, sign=sign: sign in log.said())  # type: ignore[misc]

@@ -22,6 +22,7 @@ class Flag(NamedTuple):
     kind: type
     help: str
     metavar: str = ""
+    choices: tuple[str, ...] = ()  # what it takes, where that is few; for the shells to offer: the verb itself refuses
 
     @property
     def key(self) -> str:
@@ -66,6 +67,7 @@ class TableVerb(NamedTuple):
     call: Callable[[Arguments], int]  # returns the exit status
     words_metavar: str = ""  # "": the verb takes none
     words_help: str = ""
+    words_choices: tuple[str, ...] = ()  # as those of a flag
     least_words: int = 0
     most_words: int | None = 0  # None: any number
     unknown_are_words: bool = False  # an unknown option is a part of the query, not a mistake

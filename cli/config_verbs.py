@@ -8,6 +8,7 @@ import typer
 
 from app.config import locate, process_environ, read
 from app.config_origins import shown
+from cli import terminal
 
 config_app = typer.Typer(
     name="config", help="Write, check, show and trust a configuration (knowledge.yaml).", no_args_is_help=True
@@ -25,11 +26,16 @@ def init_verb(
         Path,
         typer.Argument(metavar="[PATH]", show_default=False, help="The file, or the folder that gets one."),
     ] = Path(),
+    as_json: JsonOption = False,
 ) -> None:
     """Write a commented knowledge.yaml; an existing file is never overwritten."""
     from app.config_report import init
 
-    typer.echo(f"wrote {shown(str(init(path)), _WIDE)}")
+    written = str(init(path))
+    if as_json:
+        _echo_json({"status": "written", "config_path": written})
+        return
+    typer.echo(f"wrote {shown(written, _WIDE)}")
 
 
 @config_app.command("check")
@@ -44,6 +50,7 @@ def check_verb(config: ConfigOption = None, as_json: JsonOption = False) -> None
         path = located.config_path
         _echo_json(
             {
+                "status": "ok",
                 "config_path": None if path is None else str(path),
                 "enabled": checked.loaded.settings.enabled,
                 "trusted": checked.trusted,
@@ -66,7 +73,7 @@ def show_verb(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     values = effective_values(loaded, environ)
     if as_json:
         rows = [{"key": row.key, "value": row.value, "origin": str(row.origin)} for row in values]
-        _echo_json({"base": loaded.located.words(), "values": rows, "notes": list(loaded.notes)})
+        _echo_json({"status": "ok", "base": loaded.located.words(), "values": rows, "notes": list(loaded.notes)})
         return
     typer.echo(f"# {shown(loaded.located.words(), _WIDE)}")
     for row in values:
@@ -81,6 +88,7 @@ def trust_verb(
     path: Annotated[
         Path | None, typer.Argument(metavar="[PATH]", help="The configuration; default: the nearest one.")
     ] = None,
+    as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Trust a configuration as it is now; after a change it has to be trusted again."""
@@ -89,11 +97,17 @@ def trust_verb(
 
     environ = process_environ()
     located = locate(Path.cwd(), config=path or config, environ=environ)
-    typer.echo(f"trusted {shown(str(trust(trusted_path(located), environ)), _WIDE)}")
+    trusted = str(trust(trusted_path(located), environ))
+    if as_json:
+        _echo_json({"status": "trusted", "config_path": trusted})
+        return
+    typer.echo(f"trusted {shown(trusted, _WIDE)}")
 
 
 _WIDE = 4000  # characters; a path is never cut in practice
 
 
 def _echo_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    from app.present import json_text
+
+    terminal.write_json(json_text(value))

@@ -1,7 +1,7 @@
 """`knowledge explain`: parses and prints; app.explaining and app.explaining_query find out."""
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from app.config import Loaded, process_environ
 from app.explaining import Explanation, explain
@@ -12,7 +12,7 @@ from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes, working_directory
 from domain.errors import UsageError
-from retrieval.answer import LEAST_SIMILARITY, SearchRequest
+from retrieval.answer import LEAST_SIMILARITY, Mode, SearchRequest
 from retrieval.modes import parse_mode
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FLAGS = (
     Flag("--query", str, "Say where this query finds it, in each lane, and why not higher.", "Q"),
-    Flag("--mode", str, "With --query: what ranks, as in a search.", "MODE"),
+    Flag("--mode", str, "With --query: what ranks, as in a search.", "MODE", get_args(Mode)),
     JSON_FLAG,
     CONFIG_FLAG,
 )

@@ -55,11 +55,7 @@ def call_failures(arguments: Arguments) -> int:
 
 def call_retry(arguments: Arguments) -> int:
     reason = of_reason(arguments.text("reason"))
-    if (bool(arguments.words), arguments.flag("all"), reason is not None).count(True) != 1:
-        raise UsageError(
-            "say which files are to be tried again: PATHS, --all, or --reason REASON",
-            hint="`knowledge failures` lists them",
-        )
+    _refuse_other_than_one(arguments)
     loaded = chosen(arguments.text("config"), absent_roots="refuse")
     with opened(loaded) as base:
         if arguments.words:
@@ -68,6 +64,22 @@ def call_retry(arguments: Arguments) -> int:
             rows = [row for row in listed(base, reason) if row.standing != "ignored"]
         asked = to_retry(base, loaded.settings, rows)
     return _retry(loaded, asked, as_json=arguments.flag("json"))
+
+
+def _refuse_other_than_one(arguments: Arguments) -> None:
+    """Which files are to be tried again is said in one way."""
+    ways = {"PATHS": bool(arguments.words), "--all": arguments.flag("all"), "--reason": bool(arguments.text("reason"))}
+    given = [way for way, is_given in ways.items() if is_given]
+    if not given:
+        raise UsageError(
+            "say which files are to be tried again: PATHS, --all, or --reason REASON",
+            hint="`knowledge failures` lists them",
+        )
+    if len(given) > 1:
+        raise UsageError(
+            f"{' and '.join(given)} contradict each other: each says by itself which files are to be tried again",
+            hint="leave all but one of them out",
+        )
 
 
 def _retry(loaded: "Loaded", asked: ToRetry, *, as_json: bool) -> int:
@@ -89,10 +101,9 @@ def _retry(loaded: "Loaded", asked: ToRetry, *, as_json: bool) -> int:
 
 def _retry_by_service(loaded: "Loaded", asked: ToRetry, *, as_json: bool) -> int:
     """A run of the service looks at the files, and is followed."""
-    from app.present_runs import run_json
     from app.run_request import RunRequest
     from app.runs import exit_status_of, shown_run
-    from cli.following import concluded, handed_over
+    from cli.following import concluded, handed_over, run_answer
 
     def run_paths(paths: "tuple[Path, ...]") -> "RunRecord":
         request = RunRequest(paths=tuple(str(path) for path in paths))
@@ -105,7 +116,7 @@ def _retry_by_service(loaded: "Loaded", asked: ToRetry, *, as_json: bool) -> int
         return 0
     if not as_json:
         return concluded(loaded, run, is_quiet=False, as_json=False)
-    value = run_json(shown_run(loaded.settings, run.id), time.time_ns())
+    value = run_answer(shown_run(loaded.settings, run.id))
     terminal.write_json(json_text(retry_json(asked, value)))
     return exit_status_of(run)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from app.beside_service import is_service_up
-from app.present import index_line, json_text
+from app.config import process_environ
+from app.present import Json, index_line, json_text
 from app.present_runs import (
     Pace,
     average_pace,
@@ -45,7 +46,7 @@ class Teller:
     def __init__(self, layout: BaseLayout, *, is_quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._layout = layout
         self._is_quiet = is_quiet
-        self._is_live = terminal.tells_a_terminal()
+        self._is_live = terminal.may_redraw(process_environ())
         self._clock = clock
         self._seen: deque[tuple[float, int]] = deque()
         self._told_s = float("-inf")
@@ -107,12 +108,17 @@ def handed_over(settings: "Settings", request: "RunRequest", *, is_quiet: bool, 
     return run if detaches else followed(settings, run.id, is_quiet=is_quiet)
 
 
+def run_answer(shown: ShownRun) -> Json:
+    """A run as the answer of a command: its state is the status that every answer has."""
+    return {"status": shown.run.state, **run_json(shown, time.time_ns())}
+
+
 def concluded(loaded: "Loaded", run: "RunRecord", *, is_quiet: bool, as_json: bool) -> int:
     """Print what a run of the service has come to; its exit status. Raises what has ended it, unless as JSON."""
     shown = shown_run(loaded.settings, run.id)
     status = exit_status_of(shown.run) if run.ended_ns is not None else 0
     if as_json:
-        terminal.write_json(json_text({**run_json(shown, time.time_ns()), "removals_held": held_json(shown.held)}))
+        terminal.write_json(json_text({**run_answer(shown), "removals_held": held_json(shown.held)}))
         return status
     if run.ended_ns is None:  # detached
         terminal.write(submitted_text(run))

@@ -23,7 +23,7 @@ from retrieval.match_answer import DEFAULT_LIMIT, MatchAnswer, MatchRequest, Mat
 FLAGS = (
     Flag("--limit", int, f"How many documents are listed at most; default: {DEFAULT_LIMIT}.", "N"),
     Flag("--all", bool, "List every document that matches."),
-    Flag("--sort", str, "matches (the most matches first; the default) or path.", "ORDER"),
+    Flag("--sort", str, "matches (the most matches first; the default) or path.", "ORDER", get_args(MatchSort)),
     Flag("--min-matches", int, "Only documents with at least N matches, in text and headings together.", "N"),
     Flag("--paths-only", bool, "A path a line, and nothing else."),
     Flag("--count", bool, "How many documents match, and nothing else."),

@@ -13,6 +13,7 @@ from cli import terminal
 from cli.arguments import CONFIG_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, tell_notes
 from domain.errors import UsageError
+from domain.settings import ToolProfile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +24,13 @@ FLAGS = (
     Flag(
         "--tools", str, "The tools that agents are given, in the place of mcp.tools: names with commas between.", "A,B"
     ),
+    Flag(
+        "--tools-profile", str,
+        "Which of them a client is shown: agent (a short list; the default) or full; in the place of mcp.profile.",
+        "PROFILE", ("agent", "full"),
+    ),
     CONFIG_FLAG,
-)
+)  # fmt: skip
 HELP = """Give agents the index: an MCP server on standard input and output, for a client that starts it.
 
 It only reads. Which tools there are is yours to say: mcp.tools in the configuration, or --tools; none by default.
@@ -41,7 +47,7 @@ def call(arguments: Arguments) -> int:
     match arguments.words:
         case []:
             tell_notes(loaded)
-            return _serve(loaded, names)
+            return _serve(loaded, names, _profile(arguments, loaded))
         case ["config", client]:
             return _print_snippet(loaded, client, written)
         case ["config"]:
@@ -51,13 +57,23 @@ def call(arguments: Arguments) -> int:
     )
 
 
-def _serve(loaded: Loaded, names: "Sequence[str]") -> int:
+def _profile(arguments: Arguments, loaded: Loaded) -> ToolProfile:
+    match arguments.text("tools_profile"):
+        case None:
+            return loaded.settings.mcp.profile
+        case "agent" | "full" as written:
+            return written
+        case written:
+            raise UsageError(f"--tools-profile: there is no profile {written[:40]!r}", hint="there are: agent, full")
+
+
+def _serve(loaded: Loaded, names: "Sequence[str]", profile: ToolProfile) -> int:
     if terminal.can_ask():
         terminal.tell(
             "an MCP client is to start this and speak to it (`knowledge mcp config CLIENT` says how); Ctrl-C ends it\n"
         )
-    serve: Callable[[Loaded, Sequence[str]], int] = _imported_server().serve
-    return serve(loaded, names)
+    serve: Callable[[Loaded, Sequence[str], ToolProfile], int] = _imported_server().serve
+    return serve(loaded, names, profile)
 
 
 def _imported_server() -> ModuleType:

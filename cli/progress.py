@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from app.config import process_environ
 from app.present_index import progress_line
 from app.progress import RunProgress
 from cli import terminal
@@ -20,7 +21,7 @@ def shown(progress: RunProgress, *, is_quiet: bool) -> Iterator[None]:
         yield
         return
     ended = threading.Event()
-    draw = _draw_live if terminal.tells_a_terminal() else _draw_lines
+    draw = _draw_live if terminal.may_redraw(process_environ()) else _draw_lines
     thread = threading.Thread(target=draw, args=(progress, ended), name="progress", daemon=True)
     thread.start()
     try:

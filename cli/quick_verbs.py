@@ -21,6 +21,7 @@ QUICK_VERBS = {
     "mcp": "cli.mcp_verb",
     "verify": "cli.verify_verb",
     "watch": "cli.watch_verb",
+    "completion": "cli.completion_verb",
 }
 # other names of verbs; help pages show the first name
 ALIASES = {"vocab": "words", "terms": "words", "enumerate": "match", "which": "match"}

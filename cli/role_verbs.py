@@ -44,7 +44,7 @@ SUMMARIES = {
     "scheduler": "Carry out the runs that are queued or due, one at a time, until SIGTERM; a second one stands by.",
     "worker": "Read, cut and embed files for whichever run goes on, until SIGTERM; start as many as you like.",
     "writer": "Hold the index's lock and commit what workers have made, until SIGTERM; a second one stands by.",
-    "serve": "Answer for the service: health and metrics, until SIGTERM.",
+    "serve": "Answer over HTTP, with pages for a browser, until SIGTERM; with or without a service of other roles.",
 }
 
 

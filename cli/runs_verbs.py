@@ -1,6 +1,7 @@
 """`knowledge runs`: what runs have done and are at, and what is asked of one. Parses and prints; app.runs does it."""
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,12 +9,12 @@ import typer
 from app.approving import require_approvable
 from app.beside_service import is_service_up
 from app.present import json_text
+from app.present_pieces import json_pieces
 from app.present_runs import (
     asked_text,
     change_lines,
     changes_gone_text,
     held_json,
-    run_json,
     run_text,
     runs_json,
     runs_text,
@@ -34,7 +35,7 @@ from app.runs import (
 )
 from cli import terminal
 from cli.chosen_base import chosen, naming_places, tell_notes
-from cli.following import concluded, followed, handed_over
+from cli.following import concluded, followed, handed_over, run_answer
 from cli.running_here import carried_out_here
 from cli.verbs import ConfigOption, JsonOption
 from domain.layout import BaseLayout
@@ -71,7 +72,7 @@ def list_verb(
     with naming_places(loaded):
         shown = shown_runs(loaded.settings, limit)
     if as_json:
-        terminal.write_json(json_text(runs_json(shown, time.time_ns())))
+        terminal.write_json(json_text({"status": "ok", **runs_json(shown, time.time_ns())}))
     else:
         terminal.write(runs_text(shown, loaded.located, loaded.settings, time.time_ns()))
         tell_notes(loaded)
@@ -114,15 +115,19 @@ def _write_changes(loaded: "Loaded", run_id: int) -> None:
 
 
 def _write_json(loaded: "Loaded", shown: ShownRun, *, has_changes: bool) -> None:
-    value = {**run_json(shown, time.time_ns()), "removals_held": held_json(shown.held)}
-    if has_changes:
-        run_id = shown.run.id
-        with recorded_runs(loaded.settings) as state:
-            is_kept = are_changes_kept(state, run_id)
-            value["changes"] = (
-                {change: list(changes_of(state, run_id, change)) for change in CHANGES} if is_kept else None
-            )
-    terminal.write_json(json_text(value))
+    """The changes as they come from state.db."""
+    value = {**run_answer(shown), "removals_held": held_json(shown.held)}
+    if not has_changes:
+        terminal.write_json(json_text(value))
+        return
+    run_id = shown.run.id
+    with recorded_runs(loaded.settings) as state:
+        if not are_changes_kept(state, run_id):
+            terminal.write_json(json_text({**value, "changes": None}))
+            return
+        changes: dict[str, Iterator[str]] = {change: changes_of(state, run_id, change) for change in CHANGES}
+        for piece in json_pieces(value, "changes", changes):
+            terminal.write_json(piece)
 
 
 @runs_app.command("pause")
@@ -148,7 +153,7 @@ def _ask(run_id: int, wish: "Wish", within_s: float, *, as_json: bool, config: C
     with naming_places(loaded):
         run = ask_run(loaded.settings, run_id, wish, within_s=within_s)
     if as_json:
-        terminal.write_json(json_text({**run_json(ShownRun(run), time.time_ns()), "exit_status": 0}))
+        terminal.write_json(json_text({**run_answer(ShownRun(run)), "exit_status": 0}))
     else:
         terminal.write(asked_text(run, wish, time.time_ns()))
     return 0

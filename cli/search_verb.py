@@ -1,20 +1,22 @@
 """`knowledge search`: parses and prints; retrieval.search answers."""
 
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 from app.config import Loaded, process_environ
 from app.consistency import told_consistently
 from app.present import json_text
-from app.present_search import not_built_json, search_json, search_text
+from app.present_search import Link, not_built_json, search_json, search_text
 from app.search_context import index_state, refuse_unknown_root, urls_of
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
 from domain.errors import NotBuiltError, UsageError
+from domain.keys import path_below_root
 from domain.settings import EmbeddingsSettings
 from domain.status import Tier
-from retrieval.answer import LEAST_SIMILARITY, SearchAnswer, SearchRequest
+from retrieval.answer import LEAST_SIMILARITY, Mode, SearchAnswer, SearchHit, SearchRequest
 from retrieval.modes import parse_mode, parse_similarity
 from retrieval.search import search
 
@@ -26,14 +28,17 @@ FLAGS = (
     Flag("--full", bool, "Show the whole text of each hit."),
     Flag("--root", str, "Only documents of this root (see `knowledge sources`).", "NAME"),
     Flag("--path", str, "Only documents whose path matches, such as 'guide/*.md'.", "GLOB"),
-    Flag("--mode", str, "auto (words, and meaning where embeddings are configured), lexical, vector, hybrid.", "MODE"),
+    Flag(
+        "--mode", str, "auto (words, and meaning where embeddings are configured), lexical, vector, hybrid.", "MODE",
+        get_args(Mode),
+    ),
     Flag("--min-similarity", str, "Leave out what is less near in meaning than X, from -1 to 1.", "X"),
     Flag("--all-chunks", bool, "Show copies of a text as hits of their own."),
     Flag("--open", int, "Open the file of hit N at its line, with $VISUAL or $EDITOR.", "N"),
     Flag("--exit-code", bool, "End with status 1 when nothing was found."),
     JSON_FLAG,
     CONFIG_FLAG,
-)
+)  # fmt: skip
 HELP = """Search the index; the best hits come first, each with its citation.
 
 Every argument that is no option of this command belongs to the query, also where it begins with a dash;
@@ -78,10 +83,23 @@ def _answer(arguments: Arguments, loaded: Loaded, base: "ReadableBase") -> int:
     if arguments.flag("json"):
         terminal.write_json(json_text(search_json(found, index_state(base), urls, time.time_ns())))
     else:
-        mark = terminal.bold if terminal.may_style(process_environ()) else terminal.unstyled
-        terminal.write(search_text(found, str(settings.home), urls, time.time_ns(), mark))
+        environ = process_environ()
+        mark = terminal.bold if terminal.may_style(environ) else terminal.unstyled
+        link = _link_to_files(base) if terminal.may_link(environ) else None
+        terminal.write(search_text(found, str(settings.home), urls, time.time_ns(), mark, link))
         tell_notes(loaded)
     return 1 if arguments.flag("exit_code") and not found.results else 0
+
+
+def _link_to_files(base: "ReadableBase") -> Link:
+    """Each citation as a link to its file on this machine."""
+    folders = {record.name: Path(record.path) for record in base.state.roots()}
+
+    def linked(hit: SearchHit, citation: str) -> str:
+        folder = folders.get(hit.root)
+        return citation if folder is None else terminal.linked(citation, folder / path_below_root(hit.path))
+
+    return linked
 
 
 def _search(base: "ReadableBase", request: SearchRequest, embeddings: EmbeddingsSettings | None) -> SearchAnswer:

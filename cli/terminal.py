@@ -7,6 +7,12 @@ from pathlib import Path
 from typing import TextIO
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+_LINK, _LINK_ENDS = "\x1b]8;;", "\x1b\\"
+_LINKING_KINDS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "wezterm")
+_LINKING_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"})
+_LINKING_VARIABLES = ("KONSOLE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID")
+_VTE_WITH_LINKS = 5000
+_WITHOUT_LINKS = ("screen", "tmux", "linux")  # whatever the terminal around them has
 
 
 def prepare() -> None:
@@ -30,11 +36,11 @@ def write(text: str) -> None:
 
 
 def write_json(text: str) -> None:
-    """JSON; where the stream's encoding is not UTF-8, in ASCII with JSON's own escapes."""
+    """JSON, or a piece of it; where the stream's encoding is not UTF-8, in ASCII with JSON's own escapes."""
     if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8" and not text.isascii():
         import json
 
-        text = json.dumps(json.loads(text), ensure_ascii=True, indent=2) + "\n"
+        text = "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
     sys.stdout.write(text)
 
 
@@ -105,6 +111,44 @@ def ask(question: str) -> bool:
 def may_style(environ: Mapping[str, str]) -> bool:
     """Whether escape sequences may be written (https://no-color.org)."""
     return writes_to_terminal() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def may_link(environ: Mapping[str, str]) -> bool:
+    """Whether links (OSC 8) may be written: where escape sequences may, to a terminal that is known to have links.
+
+    FORCE_HYPERLINK is what other programs go by as well: 0 for never, anything else for a terminal that is not known.
+    """
+    if not may_style(environ):
+        return False
+    if forced := environ.get("FORCE_HYPERLINK"):
+        return forced != "0"
+    kind = environ.get("TERM", "")
+    if kind.startswith(_WITHOUT_LINKS):
+        return False
+    return (
+        kind.startswith(_LINKING_KINDS)
+        or environ.get("TERM_PROGRAM") in _LINKING_PROGRAMS
+        or _number(environ.get("VTE_VERSION")) >= _VTE_WITH_LINKS
+        or any(environ.get(name) for name in _LINKING_VARIABLES)
+    )
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else 0
+
+
+def may_redraw(environ: Mapping[str, str]) -> bool:
+    """Whether a line on standard error can be drawn over."""
+    return tells_a_terminal() and environ.get("TERM") != "dumb"
+
+
+def linked(text: str, path: Path) -> str:
+    """The text as a link to a file of this machine; nothing in the path can end the address, or act on a terminal."""
+    import socket
+    from urllib.parse import quote
+
+    address = f"file://{quote(socket.gethostname(), safe='')}{quote(os.fsencode(path))}"
+    return f"{_LINK}{address}{_LINK_ENDS}{text}{_LINK}{_LINK_ENDS}"
 
 
 def bold(text: str) -> str:

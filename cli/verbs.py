@@ -51,6 +51,7 @@ MORE_VERBS = {
     "writer": ("cli.role_verbs", "A role of a service: commits, and holds the index's lock."),
     "serve": ("cli.role_verbs", "A role of a service: answers for it (health and metrics)."),
     "compact": ("cli.maintain_verbs", "Make the index small and quick to read."),
+    "completion": ("cli.quick_pages", "Print the script by which a shell completes what one types."),
 }
 ALL_VERBS = VERBS | MORE_VERBS
 # verbs with verbs below them
@@ -72,6 +73,11 @@ class VerbGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in ALL_VERBS:
             return None
+        from cli.help_pages import with_page
+
+        return with_page(self._command(cmd_name), cmd_name)
+
+    def _command(self, cmd_name: str) -> Any:
         module = import_module(ALL_VERBS[cmd_name][0])
         if cmd_name in QUICK_VERBS:
             return module.typer_command(cmd_name)
@@ -80,6 +86,14 @@ class VerbGroup(TyperGroup):
             group.rich_markup_mode = None
             return get_group(group)
         return get_group(module.app).commands[cmd_name]
+
+    def get_help_option(self, ctx: Any) -> Any:
+        from cli.help_pages import HELP_OF_HELP
+
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.help = HELP_OF_HELP
+        return option
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in ALL_VERBS and not args[0].startswith("-"):
@@ -91,6 +105,10 @@ class VerbGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(verb, summary) for verb, (_, summary) in VERBS.items()])
+        from cli.examples import FIRST_PAGE
+        from cli.help_pages import write_examples
+
+        write_examples(formatter, FIRST_PAGE)
 
 
 app = typer.Typer(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 
 from retrieval.answer import DidYouMean
-from store.port import SearchSnapshot
+from store.port import SearchSnapshot, Visibility
 
 MAX_TERMS = 3
 MAX_SUGGESTIONS = 3
@@ -15,20 +15,20 @@ MAX_LOOKED_AT = 5_000  # words that begin with the same two letters: at most 15 
 _LAST_CHARACTER = "\U0010ffff"
 
 
-def did_you_mean(snapshot: SearchSnapshot, terms: Sequence[str]) -> tuple[DidYouMean, ...]:
+def did_you_mean(snapshot: SearchSnapshot, terms: Sequence[str], visibility: Visibility) -> tuple[DidYouMean, ...]:
     """For each term that is nowhere the nearest words; none where nothing is near, which is worth telling too."""
-    return tuple(DidYouMean(term, _nearest(snapshot, term)) for term in terms[:MAX_TERMS])
+    return tuple(DidYouMean(term, _nearest(snapshot, term, visibility)) for term in terms[:MAX_TERMS])
 
 
-def _nearest(snapshot: SearchSnapshot, term: str) -> tuple[str, ...]:
+def _nearest(snapshot: SearchSnapshot, term: str, visibility: Visibility) -> tuple[str, ...]:
     """Words at distance 1 or 2, the nearest first, of equally near ones the commonest."""
     word = snapshot.folded(term)
     if not MIN_CHARS <= len(word) <= MAX_CHARS or any(character.isdigit() for character in word):
         return ()
     most = 2 if len(word) >= LONG_TERM_CHARS else 1
     beginning = word[:2]
-    near = dict(snapshot.words_between(beginning, beginning + _LAST_CHARACTER, MAX_LOOKED_AT))
-    near.update(snapshot.words_among(list(early_edits(word))))
+    near = dict(snapshot.words_between(beginning, beginning + _LAST_CHARACTER, MAX_LOOKED_AT, visibility=visibility))
+    near.update(snapshot.words_among(list(early_edits(word)), visibility=visibility))
     found = []
     letters = set(word)
     for other, count in near.items():

@@ -8,6 +8,8 @@ thread.
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import NamedTuple
 
 from domain.citations import Citation
 from domain.keys import prefix_of
@@ -29,19 +31,33 @@ from store.enumeration_port import EnumeratedDocument, EnumerationSnapshot
 from store.port import StoreIdentity
 
 
+class FoundDocuments(NamedTuple):
+    """An enumeration before its documents are described: a million of them are a list of numbers."""
+
+    answer: MatchAnswer  # without documents
+    ids: Sequence[int] = ()  # of the documents that are to be listed, in their order
+    required: Sequence[TermSet] = ()
+
+
 def enumerate_documents(snapshot: EnumerationSnapshot, request: MatchRequest) -> MatchAnswer:
     """Raises UsageError (a query outside the language, a bad path pattern), and what the store raises."""
+    found = find_documents(snapshot, request)
+    return replace(found.answer, documents=describe_documents(snapshot, found, found.ids))
+
+
+def find_documents(snapshot: EnumerationSnapshot, request: MatchRequest) -> FoundDocuments:
+    """The same without reading the documents; `describe_documents` does, over the same snapshot."""
     identity = snapshot.identity()
     query = parse_match(request.query)
     if not snapshot.has_documents():
         dropped = (term for term in map(unqueried_report, query.terms) if term.not_queried is not None)
-        return MatchAnswer(MatchStatus.CORPUS_EMPTY, identity, terms=tuple(dropped))
+        return FoundDocuments(MatchAnswer(MatchStatus.CORPUS_EMPTY, identity, terms=tuple(dropped)))
     stems = stems_of(snapshot, query)
     query = without_unindexed(query, stems)
     total = snapshot.counts(visibility=request.visibility).documents
     if not query.required:
         reports = tuple(map(unqueried_report, query.terms))
-        return MatchAnswer(MatchStatus.QUERY_EMPTY, identity, terms=reports, indexed_documents=total)
+        return FoundDocuments(MatchAnswer(MatchStatus.QUERY_EMPTY, identity, terms=reports, indexed_documents=total))
     limits = _limits(snapshot, request)
     sets = read_term_sets(snapshot, query, stems, limits, total)
     required = [sets[term] for term in query.required]
@@ -50,17 +66,17 @@ def enumerate_documents(snapshot: EnumerationSnapshot, request: MatchRequest) ->
     matches = _matches(required, kept)
     if request.min_matches > 1:
         matches = {document: count for document, count in matches.items() if count >= request.min_matches}
-    listed = _first(snapshot, identity, matches, request)
-    return MatchAnswer(
+    answer = MatchAnswer(
         MatchStatus.INDEX_INCOMPLETE if identity.complete_ns is None else MatchStatus.OK,
         identity,
         compiled=query.compiled,
         matched=len(matches),
-        documents=_described(snapshot, listed, required),
         terms=report_terms(snapshot, query, sets, limits),
         indexed_documents=total,
         no_match_cause=None if matches else _cause(query, sets, together, kept),
+        offset=request.offset,
     )
+    return FoundDocuments(answer, _listed(snapshot, identity, matches, request), required)
 
 
 def _limits(snapshot: EnumerationSnapshot, request: MatchRequest) -> Limits:
@@ -88,29 +104,33 @@ def _matches(required: Sequence[TermSet], documents: AbstractSet[int]) -> dict[i
     return matches
 
 
-def _first(
+def _listed(
     snapshot: EnumerationSnapshot, identity: StoreIdentity, matches: Mapping[int, int], request: MatchRequest
 ) -> list[int]:
     """The documents that are listed, in the order that was asked for."""
-    limit = len(matches) if request.limit is None else request.limit
-    if not limit:
+    limit = len(matches) if request.limit is None else min(request.offset + request.limit, len(matches))
+    if request.offset >= limit:
         return []
     if request.sort == "path":
-        return in_key_order(snapshot, identity, list(matches))[:limit]
+        return in_key_order(snapshot, identity, list(matches))[request.offset : limit]
     best = list(matches)
     if limit < len(best):
         # only those that can be listed are put in the order of their keys
         least = sorted(matches.values(), reverse=True)[limit - 1]
         best = [document for document in best if matches[document] >= least]
-    return sorted(in_key_order(snapshot, identity, best), key=matches.__getitem__, reverse=True)[:limit]
+    ordered = sorted(in_key_order(snapshot, identity, best), key=matches.__getitem__, reverse=True)
+    return ordered[request.offset : limit]
 
 
-def _described(
-    snapshot: EnumerationSnapshot, documents: Sequence[int], required: Sequence[TermSet]
+def describe_documents(
+    snapshot: EnumerationSnapshot, found: FoundDocuments, ids: Sequence[int]
 ) -> tuple[MatchedDocument, ...]:
-    bodies = [found.postings.body for found in required]
-    headings = [found.postings.heading for found in required]
-    return tuple(_document(row, bodies, headings) for row in snapshot.enumerated_documents(documents))
+    """Those of the found documents, in the order of `ids`."""
+    if not ids:
+        return ()
+    bodies = [term.postings.body for term in found.required]
+    headings = [term.postings.heading for term in found.required]
+    return tuple(_document(row, bodies, headings) for row in snapshot.enumerated_documents(ids))
 
 
 def _document(

@@ -22,7 +22,7 @@ class TermReading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MatchRequest:
-    """An enumeration. `limit` is 0 or more, `min_matches` 1 or more; nothing here brings them into bounds."""
+    """An enumeration. `limit` and `offset` are 0 or more, `min_matches` 1 or more: nothing here brings them there."""
 
     query: str
     limit: int | None = DEFAULT_LIMIT  # documents that are listed; None = all, 0 = none; they are counted in any case
@@ -31,6 +31,7 @@ class MatchRequest:
     root: str = ""  # a root's name; "" = all
     path_glob: str = ""  # "" = all; see retrieval.path_filter
     visibility: Visibility = field(default_factory=Visibility.everything)
+    offset: int = 0  # so many of the first documents are not listed: an earlier answer has given them
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,9 @@ class MatchAnswer:
     terms: tuple[TermReport, ...] = ()  # in the query's order, those that were not queried among them
     indexed_documents: int = 0  # in the whole base, hidden ones left out
     no_match_cause: NoMatchCause | None = None  # where documents were asked and none is left
+    offset: int = 0  # documents before the first of `documents`
 
     @property
     def is_truncated(self) -> bool:
-        return len(self.documents) < self.matched
+        """Whether there are documents behind the last of these."""
+        return self.offset + len(self.documents) < self.matched

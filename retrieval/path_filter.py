@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from domain.errors import UsageError
 from domain.keys import prefix_of
-from retrieval.statistics import MAX_SCOPES, StoreStatistics
+from retrieval.statistics import StoreStatistics
 from store.port import Scope, SearchSnapshot
 
 MAX_GLOB_CHARS = 1_000
@@ -23,14 +23,15 @@ def resolve_scope(snapshot: SearchSnapshot, statistics: StoreStatistics, root: s
     if not root and not glob:
         return None
     asked = (root, glob)
-    if asked not in statistics.scopes:
-        pattern = compile_glob(glob) if glob else None
-        documents = snapshot.document_ids(prefix_of(root) if root else "")
-        chosen = [number for number, key in documents if pattern is None or pattern.fullmatch(key)]
-        if len(statistics.scopes) >= MAX_SCOPES:
-            statistics.scopes.clear()
-        statistics.scopes[asked] = snapshot.scope_of(chosen) if chosen else _NOTHING
-    return statistics.scopes[asked]
+    known = statistics.scopes
+    if asked in known:
+        return known[asked]
+    pattern = compile_glob(glob) if glob else None
+    documents = snapshot.document_ids(prefix_of(root) if root else "")
+    chosen = [number for number, key in documents if pattern is None or pattern.fullmatch(key)]
+    scope = snapshot.scope_of(chosen) if chosen else _NOTHING
+    statistics.remember_scope(asked, scope)
+    return scope
 
 
 def compile_glob(glob: str) -> re.Pattern[str]:

@@ -95,7 +95,7 @@ def search(snapshot: MeaningSnapshot, request: SearchRequest, meaning: QueryVect
         identity=identity,
         results=results,
         dropped_terms=dropped,
-        did_you_mean=did_you_mean(snapshot, missing) if missing else (),
+        did_you_mean=did_you_mean(snapshot, missing, request.visibility) if missing else (),
         notes=_notes(query, found, results),
         tier=meaning.tier,
         mode=question.mode,

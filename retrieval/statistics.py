@@ -11,6 +11,7 @@ from store.port import Scope, SearchSnapshot, StoreIdentity
 MAX_STATES = 4  # a process may serve several stores
 MAX_TERMS = 50_000
 MAX_SCOPES = 64
+MAX_RANGES = 200_000  # of all of them: 130 bytes each
 
 
 @dataclass(slots=True)
@@ -20,6 +21,16 @@ class StoreStatistics:
     total: int | None = None
     counts: dict[str, int] = field(default_factory=dict)  # by term as written
     scopes: dict[tuple[str, str], Scope | None] = field(default_factory=dict)
+
+    def remember_scope(self, asked: tuple[str, str], scope: Scope | None) -> None:
+        """As long as there is room: whoever asks with ever other patterns must not fill the memory."""
+        room = MAX_RANGES - (len(scope.ranges) if scope is not None else 0)
+        if room < 0:
+            return
+        held = list(self.scopes.values())
+        if len(held) >= MAX_SCOPES or sum(len(one.ranges) for one in held if one is not None) > room:
+            self.scopes = {}  # another one: threads may be reading the old
+        self.scopes[asked] = scope
 
     def chunk_total(self, snapshot: SearchSnapshot) -> int:
         if self.total is None:

@@ -21,6 +21,8 @@ NEXT_COMMANDS = (
     "docker compose run --rm cli status        # what is there",
     "docker compose run --rm cli index         # the first index, followed to its end",
 )
+TOKENS = ("read-token", "operate-token")
+ADDRESS = "http://127.0.0.1:8765/ (KNOWLEDGE_PUBLISH)"
 YAML = """\
 # What the services index. Paths are the container's: KNOWLEDGE_CORPUS of .env lies at /corpus.
 # Check it with: docker compose run --rm cli config check
@@ -62,11 +64,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--corpus", metavar="FOLDER", default=os.environ.get("CORPUS", ""))
     parser.add_argument("--into", metavar="FOLDER", type=Path, default=ROOT, help="beside which docker-compose.yml")
     parser.add_argument("--new-password", action="store_true", help="give the queue another password")
+    parser.add_argument("--new-tokens", action="store_true", help="give the service other tokens")
     chosen = parser.parse_args(arguments)
     try:
         corpus = corpus_of(chosen.corpus or ask())
         identity = identity_for(corpus)
-        written = write_all(chosen.into, corpus, identity, new_password=chosen.new_password)
+        written = write_all(
+            chosen.into, corpus, identity, new_password=chosen.new_password, new_tokens=chosen.new_tokens
+        )
     except RefusedError as refused:
         sys.stderr.write(f"compose-init: {refused}\n")
         return 2
@@ -129,7 +134,9 @@ def _groups() -> set[int]:
     return {os.getegid(), *os.getgroups()}
 
 
-def write_all(into: Path, corpus: Path, identity: Identity, *, new_password: bool = False) -> list[Written]:
+def write_all(
+    into: Path, corpus: Path, identity: Identity, *, new_password: bool = False, new_tokens: bool = False
+) -> list[Written]:
     """Raises OSError."""
     values = {
         "KNOWLEDGE_CORPUS": quoted(str(corpus)),
@@ -139,6 +146,7 @@ def write_all(into: Path, corpus: Path, identity: Identity, *, new_password: boo
     return [
         write_environment(into / ".env", values),
         *write_secrets(into / "secrets", identity, new_password=new_password),
+        *write_tokens(into / "secrets", identity, new_tokens=new_tokens),
         write_configuration(into / "deploy" / "config" / "knowledge.yaml", corpus.name),
     ]
 
@@ -173,24 +181,40 @@ def write_secrets(folder: Path, identity: Identity, *, new_password: bool = Fals
     folder.mkdir(mode=0o700, exist_ok=True)
     folder.chmod(0o700)
     password_path, users_path = folder / "queue-password", folder / "queue-users"
-    is_kept = password_path.exists() and not new_password
-    if not is_kept:
-        was_there = password_path.exists()
-        _replace(password_path, secrets.token_urlsafe(32) + "\n", 0o600)
-        said = "replaced: docker compose up -d --force-recreate" if was_there else "written"
-    else:
-        said = "kept"
+    said = _made(password_path, anew=new_password)
     users = users_text(password_path.read_text("utf-8").rstrip("\r\n"))
     is_current = users_path.exists() and users_path.read_text("utf-8") == users
     users_said = "kept" if is_current else "made to fit the password" if users_path.exists() else "written"
     if not is_current:
         _replace(users_path, users, 0o600)
-    for path in (folder, password_path, users_path):
-        if path != folder:
+    _give([folder, password_path, users_path], identity)
+    return [Written(password_path, said), Written(users_path, users_said)]
+
+
+def write_tokens(folder: Path, identity: Identity, *, new_tokens: bool = False) -> list[Written]:
+    """What people and programs show to the service: one for reading, one for steering runs, too."""
+    paths = [folder / name for name in TOKENS]
+    written = [Written(path, _made(path, anew=new_tokens)) for path in paths]
+    _give(paths, identity)
+    return written
+
+
+def _made(path: Path, *, anew: bool) -> str:
+    """A secret of its own in the file, where there is none or another is wanted; what was done."""
+    was_there = path.exists()
+    if was_there and not anew:
+        return "kept"
+    _replace(path, secrets.token_urlsafe(32) + "\n", 0o600)
+    return "replaced: docker compose up -d --force-recreate" if was_there else "written"
+
+
+def _give(paths: list[Path], identity: Identity) -> None:
+    """To the services, which alone can read them."""
+    for path in paths:
+        if path.is_file():
             path.chmod(0o600)
         if os.geteuid() == 0:
             os.chown(path, identity.uid, identity.gid)
-    return [Written(password_path, said), Written(users_path, users_said)]
 
 
 def users_text(password: str) -> str:
@@ -224,6 +248,7 @@ def report(into: Path, corpus: Path, identity: Identity, written: list[Written])
     if identity.remark:
         lines.append(f"note: {identity.remark}")
     lines += [f"{path.relative_to(into)}: {what}" for path, what in written]
+    lines.append(f"sign in with {TOKENS[0]} or, to steer runs, {TOKENS[1]}, both in secrets/, at {ADDRESS}")
     return "\n".join([*lines, "", "Next:", *(f"  {command}" for command in NEXT_COMMANDS)])
 
 

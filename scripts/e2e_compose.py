@@ -2,9 +2,10 @@
 
 For root on Debian, with the packages of PROGRAMS. What is downloaded are Debian's packages and the locked wheels.
 No image is taken from elsewhere: a Debian with Python stands for the Python image, the same with Redis for Valkey's.
-Images are kept in build/e2e-compose for the next time; `make clean` drops them.
+Images are kept in build/e2e-compose, or the folder of --storage, for the next time; `make clean` drops the former.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -17,12 +18,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / "build" / "e2e-compose"
 COMPOSE = Path(sysconfig.get_path("purelib")) / "compose" / "docker-compose"  # its console script hides the exit status
 PROGRAMS = {
     "podman": "podman",
@@ -34,7 +34,7 @@ PROGRAMS = {
 }
 PACKAGES = "python3,python3-venv,ca-certificates,redis-server"
 OWNER = 4321  # of the corpus, and so of the services
-FILES = 12_000
+FILES = 24_000  # a run over them takes ten seconds and more: long enough to be met in its midst
 READY_S, RUN_S = 120, 300
 SERVICES = ("valkey", "scheduler", "worker", "writer", "serve")
 CONTAINERS_CONF = """\
@@ -61,11 +61,13 @@ class Failure(Exception):  # noqa: N818 - it is what is told, not what went wron
 class Podman:
     """Podman with a storage of its own, and its service that Compose speaks to."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, storage: Path) -> None:
+        """`place` is gone after this time, `storage` is there the next time."""
         configuration = place / "containers.conf"
         configuration.write_text(CONTAINERS_CONF)
+        self.storage = storage
         self.socket = place / "podman.sock"
-        self.command = ["podman", "--root", str(CACHE / "storage"), "--runroot", str(CACHE / "run")]
+        self.command = ["podman", "--root", str(storage / "storage"), "--runroot", str(storage / "run")]
         self.environ = {**os.environ, "CONTAINERS_CONF": str(configuration)}
 
     def __call__(self, *arguments: str, check: bool = True) -> str:
@@ -86,7 +88,7 @@ class Podman:
     def service(self) -> Iterator[None]:
         """Its socket, and health checks: on a machine without systemd podman starts none by itself."""
         url = f"unix://{self.socket}"
-        with (CACHE / "service.log").open("w") as log:
+        with (self.storage / "service.log").open("w") as log:
             started = subprocess.Popen(
                 [*self.command, "system", "service", "--time=0", url], env=self.environ, stderr=log
             )
@@ -166,7 +168,7 @@ def until(holds: Callable[[], bool], limit_s: float, otherwise: str) -> None:
 def build_images(podman: Podman) -> None:
     if not podman("images", "-q", "localhost/e2e-base"):
         say("making a Debian with Python (a few minutes the first time)")
-        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        with tempfile.TemporaryDirectory(dir=podman.storage) as folder:
             release = codename(Path("/etc/os-release").read_text("utf-8"))
             command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, f"{folder}/root"]
             made = subprocess.run(
@@ -178,22 +180,20 @@ def build_images(podman: Podman) -> None:
             if run.returncode:
                 raise Failure("tar ended with an error")
             podman("import", f"{folder}/root.tar", "localhost/e2e-base")
-    podman(
-        "build", "-q", "--network=none", "-t", "localhost/e2e-valkey", "-f", str(_written("Containerfile", QUEUE_BASE))
-    )
+    containerfile = _written(podman.storage / "Containerfile", QUEUE_BASE)
+    podman("build", "-q", "--network=none", "-t", "localhost/e2e-valkey", "-f", str(containerfile))
     say("building the images from the locks")
     arguments = ["PYTHON_IMAGE=localhost/e2e-base", "VALKEY_IMAGE=localhost/e2e-valkey"]
     arguments += [f"KNOWLEDGE_UID={OWNER}", f"KNOWLEDGE_GID={OWNER}"]
     options = ["--network=host", "-v", "/etc/ssl/certs:/etc/ssl/certs:ro", *(f"--build-arg={it}" for it in arguments)]
     certificates = Path("/etc/ssl/certs/ca-certificates.crt")
-    pip = _written("pip.conf", f"[global]\ncert = {certificates}\n" if certificates.exists() else "")
+    pip = _written(podman.storage / "pip.conf", f"[global]\ncert = {certificates}\n" if certificates.exists() else "")
     options += ["-v", f"{pip}:/etc/pip.conf:ro"]
     for target, image in (("queue", "localhost/e2e-queue"), ("runtime", "localhost/e2e-knowledge")):
         podman("build", "-q", *options, f"--target={target}", "-t", image, str(ROOT))
 
 
-def _written(name: str, text: str) -> Path:
-    path = CACHE / name
+def _written(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
 
@@ -247,10 +247,16 @@ def index(services: Services, *options: str, meanwhile: Callable[[], None] = lam
 
 def kill_in_run(services: Services, container: str) -> None:
     """As the kernel does it when memory is short: its first process, from outside."""
-    pid = int(services.podman("inspect", container, "--format", "{{.State.Pid}}"))
-    running, _ = services.runs()
-    os.kill(pid, signal.SIGKILL)
-    if not running:
+    pid = int(services.podman("inspect", container, "--format", "{{.State.Pid}}"))  # nothing is asked once a run is on
+    killed_s: list[float] = []
+
+    def kill() -> None:
+        killed_s.append(time.time())
+        os.kill(pid, signal.SIGKILL)
+
+    index(services, "--reindex", meanwhile=kill)
+    ended = datetime.fromisoformat((services.status().get("last_run") or {})["ended_at"])
+    if ended.timestamp() < int(killed_s[0]):  # it is told in whole seconds
         raise Failure(f"the run was over before {container} could be killed: FILES is too small for this machine")
 
 
@@ -288,7 +294,7 @@ def check_services(services: Services) -> None:
     is_whole(services, "the first run")
     for container in services.containers():
         say(f"kill -9 of {container} during a run")
-        index(services, "--reindex", meanwhile=partial(kill_in_run, services, container))
+        kill_in_run(services, container)
         until(services.are_healthy, READY_S, f"{container} does not come back")
         is_whole(services, f"the run in which {container} was killed")
     say("docker compose stop")
@@ -312,15 +318,18 @@ def _path() -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description="docker-compose.yml under podman, each container killed once")
+    parser.add_argument("--storage", type=Path, default=ROOT / "build" / "e2e-compose", help="where images are kept")
+    storage: Path = parser.parse_args().storage.absolute()
     if os.geteuid() != 0 or (missing := lacking()):
         what = "root is needed" if os.geteuid() != 0 else f"install the packages {' '.join(missing)}"
         sys.stderr.write(f"e2e-compose: {what}\n")
         return 2
-    CACHE.mkdir(parents=True, exist_ok=True)
+    storage.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="e2e-compose-") as made:
         place = Path(made)
         place.chmod(0o755)
-        podman = Podman(place)
+        podman = Podman(place, storage)
         try:
             podman.clear()
             build_images(podman)
@@ -329,12 +338,12 @@ def main() -> int:
                 try:
                     check_services(services)
                 except Failure:
-                    (CACHE / "services.log").write_text(services.compose("logs", "--no-color").stdout)
+                    (storage / "services.log").write_text(services.compose("logs", "--no-color").stdout)
                     raise
                 finally:
                     services.compose("--profile=cli", "down", "--volumes", "--timeout=15")
         except Failure as failure:
-            sys.stderr.write(f"e2e-compose: {failure}\n(the services' logs: {CACHE / 'services.log'})\n")
+            sys.stderr.write(f"e2e-compose: {failure}\n(the services' logs: {storage / 'services.log'})\n")
             return 1
     say("all is well")
     return 0

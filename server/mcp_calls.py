@@ -1,14 +1,15 @@
-"""The tools of MCP over one base: each call opens the index anew, so that a reset, a rebuild or an exchange of the
-files is followed without a restart. Only what embeds queries is kept.
+"""The tools of MCP over one base. A reset, a rebuild or an exchange of the files is followed without a restart: each
+call opens the index anew, or borrows it from a service that keeps it open and looks whether it is still the same.
 """
 
 import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +18,7 @@ from app.consistency import absence_of, standing_of, told_consistently
 from app.enumerating import document_budget, enumerate_base
 from app.mcp_cursor import about_call, parse_cursor
 from app.mcp_exposure import ENUMERATE, READ, SEARCH
+from app.open_bases import OpenBases
 from app.present import not_built_message
 from app.present_mcp import ToolAnswer, budget_chars
 from app.present_mcp_enumerate import enumerate_not_built_answer, enumerate_tool_answer
@@ -41,20 +43,34 @@ Stopped = Callable[[], DegradeCause | None]
 _SHA256 = re.compile(r"[0-9a-f]{12,64}")
 
 
-class ToolCalls:
-    """Answers calls, from any thread. What embeds queries is made when the first needs it, and let go by `close`."""
+class SharedReading(NamedTuple):
+    """What a service lends: it stays the service's to close."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    bases: OpenBases
+    embedder: QueryEmbedder | None
+
+
+class ToolCalls:
+    """Answers calls, from any thread. What embeds queries is made when the first needs it, and let go by `close`.
+
+    Without `shared`, no file of the index is open between two calls: a client may leave its server alone for days, and
+    what is deleted meanwhile gives its room back.
+    """
+
+    def __init__(self, loaded: Loaded, shared: SharedReading | None = None) -> None:
         self._loaded = loaded
-        self._embedder = QueryEmbedder(loaded.settings.embeddings) if loaded.settings.embeddings is not None else None
+        self._shared = shared
+        embeddings = loaded.settings.embeddings
+        self._own_embedder = QueryEmbedder(embeddings) if shared is None and embeddings is not None else None
+        self._embedder = shared.embedder if shared is not None else self._own_embedder
 
     @property
     def settings(self) -> Settings:
         return self._loaded.settings
 
     def close(self) -> None:
-        if self._embedder is not None:
-            self._embedder.close()
+        if self._own_embedder is not None:
+            self._own_embedder.close()
 
     def search(self, arguments: SearchArguments, stopped: Stopped) -> ToolAnswer:
         """Raises KnowledgeError."""
@@ -132,11 +148,16 @@ class ToolCalls:
         """Nothing is written, not even the last step of a restore. Raises NotBuiltError naming the places that were
         looked at."""
         try:
-            with readable_base(self.settings, finishes_restores=False) as base:
+            with self._reading() as base:
                 yield base
         except NotBuiltError:
             message, hint = not_built_message(self._loaded.located, self.settings, absence_of(self.settings))
             raise NotBuiltError(message, hint=hint) from None
+
+    def _reading(self) -> AbstractContextManager[ReadableBase]:
+        if self._shared is not None:
+            return self._shared.bases.borrowed()
+        return readable_base(self.settings, finishes_restores=False)
 
     def _page(self, tool: str, arguments: msgspec.Struct, cursor: str) -> Page:
         about = about_call(tool, msgspec.structs.asdict(arguments))

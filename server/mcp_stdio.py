@@ -14,14 +14,17 @@ from types import FrameType
 
 from app.config import Loaded
 from app.mcp_exposure import exposed_tools, exposure_warnings
+from domain.settings import ToolProfile
 from server.mcp_calls import ToolCalls
 from server.mcp_server import KnowledgeMcpServer
 
 INTERRUPTED = 130
 
 
-def serve(loaded: Loaded, names: Sequence[str]) -> int:
+def serve(loaded: Loaded, names: Sequence[str], profile: ToolProfile) -> int:
     """Serve the named tools until the client closes our input, or until a signal; the exit status.
+
+    `profile`: which of them a client is shown.
 
     Raises ConfigurationError for names that cannot be exposed, UsageError where none is. An index that is not there
     yet is no error: each call looks anew.
@@ -33,7 +36,7 @@ def serve(loaded: Loaded, names: Sequence[str]) -> int:
         log.warning("warning: %s", warning)
     calls = ToolCalls(loaded)
     try:
-        server = KnowledgeMcpServer(calls, tools)
+        server = KnowledgeMcpServer(calls, tools, profile=profile)
         signal.signal(signal.SIGTERM, _end)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as in the background of a script
             signal.signal(signal.SIGINT, _end)

@@ -13,9 +13,16 @@ from typing import Any, Protocol
 
 from anyio import BrokenResourceError, ClosedResourceError
 from anyio.streams.memory import MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
-from mcp.types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
-from pydantic import ValidationError
+
+from server.mcp_sdk import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    SessionMessage,
+    ValidationError,
+)
 
 log = logging.getLogger("knowledge.mcp")
 HALF_A_CHARACTER = "the message holds half a character: it is no Unicode text"

@@ -8,15 +8,17 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from app.config import Loaded
 from app.roles.role_log import LogFormat, fault_of, hear_libraries, make_log
 from app.roles.role_metrics import RoleMetrics
-from app.roles.runtime import DRAIN_S, Runtime
+from app.roles.runtime import Runtime
 from app.roles.table import ROLES
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout
 from scheduler.queue.leases import holder_id
+from server.ending_in_time import ended_in_time
 from server.ending_signals import ending_signals
 from server.health_server import bound_socket, show_health
 
@@ -30,24 +32,53 @@ def serve(
     Raises KnowledgeError for what the role cannot go on with.
     """
     settings = loaded.settings
+    if role == "serve" and health is not None:
+        from server.service_process import at_place, refuse_unfit
+
+        settings = (loaded := at_place(loaded, *health)).settings
+        refuse_unfit(settings)
     listening = bound_socket(*health) if health is not None else None
     log = make_log(role, log_format)
     hear_libraries(log)
     metrics = RoleMetrics(role)
     runtime = Runtime(settings, BaseLayout(settings.home), role, holder_id(), log, telemetry=metrics)
-    return asyncio.run(_run(runtime, metrics, listening, with_input=with_input))
+    return asyncio.run(_run(runtime, _shown_work(loaded, runtime, metrics, listening), with_input=with_input))
 
 
-async def _run(runtime: Runtime, metrics: RoleMetrics, listening: socket.socket | None, *, with_input: bool) -> int:
+def _shown_work(
+    loaded: Loaded, runtime: Runtime, metrics: RoleMetrics, listening: socket.socket | None
+) -> Callable[[], Awaitable[None]]:
+    """The role to its end, while it can be asked."""
+
+    def rendered() -> bytes:
+        return metrics.rendered(runtime.status)
+
+    if runtime.role == "serve" and listening is not None:
+        from server.service_process import serving
+
+        return partial(serving, loaded, runtime, rendered, listening)
+    return partial(_working, runtime, rendered, listening)
+
+
+async def _working(runtime: Runtime, rendered: Callable[[], bytes], listening: socket.socket | None) -> None:
+    pages = None
+    if listening is not None:
+        pages = asyncio.create_task(show_health(runtime, rendered, listening))
+    try:
+        await ended_in_time(runtime, partial(ROLES[runtime.role], runtime))
+    finally:
+        if pages is not None:
+            pages.cancel()
+            await asyncio.gather(pages, return_exceptions=True)
+
+
+async def _run(runtime: Runtime, work: Callable[[], Awaitable[None]], *, with_input: bool) -> int:
     ended_by = _end_by_signals(runtime)
     if with_input:
         _end_with_input(runtime)
     runtime.log.info("starts", home=str(runtime.layout.home))
-    pages = None
-    if listening is not None:
-        pages = asyncio.create_task(show_health(runtime, lambda: metrics.rendered(runtime.status), listening))
     try:
-        await _ended_in_time(runtime, ROLES[runtime.role])
+        await work()
     except KnowledgeError as error:
         runtime.log.error("ends", code=error.code, message=error.message, hint=error.hint)
         raise
@@ -55,28 +86,8 @@ async def _run(runtime: Runtime, metrics: RoleMetrics, listening: socket.socket 
         runtime.log.error("ends", code=KnowledgeError.code, **fault_of(error))
         # without its words, which may be those of a document
         raise KnowledgeError(f"{type(error).__name__} in the {runtime.role}", hint="its log says where") from error
-    finally:
-        if pages is not None:
-            pages.cancel()
-            await asyncio.gather(pages, return_exceptions=True)
     runtime.log.info("ended")
     return 130 if ended_by[:1] == [signal.SIGINT] else 0  # however often it was pressed
-
-
-async def _ended_in_time(runtime: Runtime, role: Callable[[Runtime], Awaitable[None]]) -> None:
-    """The role to its end. Told to end, it has as long as what it has in hand may take, and no more."""
-    working = asyncio.ensure_future(role(runtime))
-    stopping = asyncio.create_task(runtime.stopping.wait())
-    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not working.done():
-        _, late = await asyncio.wait([working], timeout=DRAIN_S + 1)
-        if late:
-            runtime.log.warning("left_in_hand")
-            working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
-    if not working.cancelled() and (error := working.exception()) is not None:
-        raise error
 
 
 def _end_by_signals(runtime: Runtime) -> list[signal.Signals]:

@@ -44,7 +44,7 @@ def translate(error: Exception, path: Path) -> KnowledgeError:
         case 13:  # SQLITE_FULL
             return DiskFullError(f"no space left to write {path}", hint="free some space, then run the command again")
         case 11 | 26:  # SQLITE_CORRUPT, SQLITE_NOTADB
-            return _damaged(error, path)
+            return damaged(str(error), path)
         case 5 | 6:  # SQLITE_BUSY, SQLITE_LOCKED
             return LockedError(f"{path} is busy: another process holds it", hint="try again in a moment")
         case 8 if files.is_being_made(path):  # SQLITE_READONLY: the journal awaits a writer
@@ -60,13 +60,14 @@ def translate(error: Exception, path: Path) -> KnowledgeError:
             return RowRefusedError(f"{path} refused a row: {error}")
     is_undecodable = isinstance(error, driver.OperationalError) and code is None  # the module's own word, not SQLite's
     if is_undecodable or isinstance(error, UnicodeDecodeError):
-        return _damaged(error, path)
+        return damaged(str(error), path)
     if isinstance(error, driver.DataError | driver.InterfaceError | OverflowError | UnicodeEncodeError):
         return RowRefusedError(f"{path} refused a value: {error}")
     return StorageError(f"{path}: {error}", hint="see `knowledge doctor`")
 
 
-def _damaged(error: Exception, path: Path) -> IntegrityError:
+def damaged(why: str, path: Path) -> IntegrityError:
+    """What a database that does not hold what it should is told as."""
     if path.name == STATE_NAME:  # a reset needs it, and keeps it
         hint = (
             "`knowledge restore --force FILE` where there is a backup; else move it away, then"
@@ -74,7 +75,7 @@ def _damaged(error: Exception, path: Path) -> IntegrityError:
         )
     else:
         hint = "see `knowledge verify`; `knowledge reset --force` starts anew from the files"
-    return IntegrityError(f"{path} is damaged or is no database of this program ({error})", hint=hint)
+    return IntegrityError(f"{path} is damaged or is no database of this program ({why})", hint=hint)
 
 
 class translated:  # noqa: N801 - it reads as the statement that it is: `with translated(path):`
@@ -94,6 +95,26 @@ class translated:  # noqa: N801 - it reads as the statement that it is: `with tr
     ) -> None:
         if isinstance(error, driver.Error | OverflowError | UnicodeError):
             raise translate(error, self._path) from error
+
+
+class reading_full_text(translated):  # noqa: N801 - as above
+    """The same around a read of the full-text tables: what is damaged there is made again by a rebuild.
+
+    A table of theirs that is lost is told by SQLite as an error of the statement; ours are fixed and were tried.
+    """
+
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, driver.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in (1, 11):
+            raise IntegrityError(
+                f"the full-text tables of {self._path} are damaged ({error})",
+                hint="run `knowledge rebuild`, which makes them again from the stored text; `knowledge verify` says"
+                " whether anything else is damaged",
+            ) from error
+        super().__exit__(kind, error, trace)
 
 
 @contextmanager

@@ -44,7 +44,9 @@ class EnumerationSnapshot(Protocol):
         """The word as the vocabulary spells it; "" where it is no single word there."""
         ...
 
-    def words_between(self, first: str, end: str, limit: int) -> Sequence[tuple[str, int]]: ...
+    def words_between(
+        self, first: str, end: str, limit: int, *, visibility: Visibility
+    ) -> Sequence[tuple[str, int]]: ...
 
     def chunks_with(self, text: str, column: Column) -> Sequence[int]:
         """Chunks whose column holds the text's words in any form, side by side where they are several."""

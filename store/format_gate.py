@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -97,8 +98,17 @@ def pin(connection: driver.Connection, *, base_id: str, substring_index: str, ge
 def drop_schema(connection: driver.Connection) -> None:
     """Drop every object of ours; works where full text has drifted, a delete would not (S0-67)."""
     drop_vector_schema(connection)
+    make_droppable(connection, FULL_TEXT_TABLES)
     for kind, name in DROP_ORDER:
         connection.execute(f"DROP {kind} IF EXISTS {name}")
+
+
+def make_droppable(connection: driver.Connection, names: Iterable[str]) -> None:
+    """FTS5 opens a table before it drops it, and opens none that has lost its settings: these get the least of them."""
+    there = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema").fetchall()}
+    for name in there.intersection(names, FULL_TEXT_TABLES):
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {name}_config (k PRIMARY KEY, v) WITHOUT ROWID")
+        connection.execute(f"INSERT OR IGNORE INTO {name}_config VALUES ('version', 4)")  # noqa: S608
 
 
 def fingerprint(connection: driver.Connection) -> str:

@@ -213,12 +213,13 @@ class SearchSnapshot(Snapshot, Protocol):
         """How many chunks hold each stem; stems that are nowhere are left out."""
         ...
 
-    def words_between(self, first: str, end: str, limit: int) -> Sequence[tuple[str, int]]:
-        """Words of the vocabulary from `first` up to `end` (left out), with their number of chunks."""
+    def words_between(self, first: str, end: str, limit: int, *, visibility: Visibility) -> Sequence[tuple[str, int]]:
+        """Words of the vocabulary from `first` up to `end` (left out), with their number of visible chunks. `limit` is
+        of words that are looked at: those that only hidden chunks hold are taken off afterwards."""
         ...
 
-    def words_among(self, words: Sequence[str]) -> Sequence[tuple[str, int]]:
-        """Those of the words that the vocabulary holds, with their number of chunks."""
+    def words_among(self, words: Sequence[str], *, visibility: Visibility) -> Sequence[tuple[str, int]]:
+        """Those of the words that visible chunks hold, with their number."""
         ...
 
     def rank_words(

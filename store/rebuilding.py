@@ -4,7 +4,7 @@ Tables are dropped, not emptied: FTS5 cannot delete rows of an index that has dr
 works (S0-66, S0-67). Each function is one transaction: killed at any moment, the old state or the new one stands.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,7 +207,8 @@ def _mark_substring_chunks(connection: driver.Connection, setting: str) -> None:
     connection.create_function("belongs_in_trigrams", 2, None)
 
 
-def _drop(names: Iterable[str], connection: driver.Connection) -> None:
+def _drop(names: Sequence[str], connection: driver.Connection) -> None:
+    format_gate.make_droppable(connection, names)
     for name in names:
         connection.execute(f"DROP TABLE IF EXISTS {name}")
 

@@ -50,6 +50,8 @@ class RunRecord:
     progress: Mapping[str, int] = field(default_factory=dict)  # as app.progress counts
     progressed_ns: int = 0  # when a number of these last changed
     pid: int = 0
+    message: str = ""  # why it has ended as it has, in a sentence without text of documents; "" = nothing to add
+    hint: str = ""  # what mends that
 
     @property
     def is_open(self) -> bool:
@@ -82,7 +84,11 @@ class RunLedgerPort(Protocol):
         """Which roots a run that was asked for turns out to be about."""
         ...
 
-    def end_run(self, run_id: int, state: RunState, counts: dict[str, int], cause: str) -> None: ...
+    def end_run(
+        self, run_id: int, state: RunState, counts: dict[str, int], cause: str, message: str = "", hint: str = ""
+    ) -> None:
+        """Record the end of a run; `message` and `hint` are shown beside its cause, and hold no text of documents."""
+        ...
 
     def set_run_state(self, run_id: int, state: RunState, cause: str) -> None:
         """Say what a run that goes on is at, and why."""

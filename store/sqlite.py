@@ -19,7 +19,7 @@ from store import (
     vocabulary,
 )
 from store.analyzer import FOLDED, STEMMED, analyzer
-from store.connection import open_reader, open_writer, translated
+from store.connection import open_reader, open_writer, reading_full_text, translated
 from store.documents import SqliteStoreWriter
 from store.enumeration_port import Column, DocumentStarts, EnumeratedDocument
 from store.port import (
@@ -99,7 +99,7 @@ class SqliteSnapshot:
             return lexical.has_documents(self._connection)
 
     def chunk_total(self) -> int:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return vocabulary.chunk_total(self._connection)
 
     def stems(self, words: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
@@ -110,29 +110,29 @@ class SqliteSnapshot:
         return tokens[0] if len(tokens) == 1 else ""
 
     def stem_counts(self, stems: Sequence[str]) -> Mapping[str, int]:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return vocabulary.stem_counts(self._connection, stems)
 
-    def words_between(self, first: str, end: str, limit: int) -> Sequence[tuple[str, int]]:
-        with translated(self._path):
-            return vocabulary.words_between(self._connection, first, end, limit)
+    def words_between(self, first: str, end: str, limit: int, *, visibility: Visibility) -> Sequence[tuple[str, int]]:
+        with reading_full_text(self._path):
+            return vocabulary.words_between(self._connection, first, end, limit, visibility)
 
-    def words_among(self, words: Sequence[str]) -> Sequence[tuple[str, int]]:
-        with translated(self._path):
-            return vocabulary.words_among(self._connection, words)
+    def words_among(self, words: Sequence[str], *, visibility: Visibility) -> Sequence[tuple[str, int]]:
+        with reading_full_text(self._path):
+            return vocabulary.words_among(self._connection, words, visibility)
 
     def word_pages(self, column: str, *, visibility: Visibility) -> Iterator[Sequence[tuple[str, int]]]:
-        with translated(self._path):
+        with reading_full_text(self._path):
             yield from vocabulary.word_pages(self._connection, column, visibility)
 
     def stem_counts_in(self, stems: Sequence[str], column: str, *, visibility: Visibility) -> Mapping[str, int]:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return vocabulary.stem_counts_in(self._connection, stems, column, visibility)
 
     def rank_words(
         self, terms: Sequence[str], *, limit: int, scope: Scope | None, visibility: Visibility
     ) -> Sequence[int]:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return lexical.rank_words(self._connection, terms, limit, scope, visibility)
 
     def find_literal(
@@ -145,13 +145,13 @@ class SqliteSnapshot:
         scope: Scope | None,
         visibility: Visibility,
     ) -> LiteralFind:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return literal.find_literal(self._connection, text, first, limit, max_postings, scope, visibility)
 
     def find_substrings(
         self, pieces: Sequence[str], *, relax: bool, limit: int, scope: Scope | None, visibility: Visibility
     ) -> SubstringFind:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return trigram.find_substrings(self._connection, pieces, relax, limit, scope, visibility)
 
     def sketches(self, ids: Sequence[int]) -> Sequence[ChunkSketch]:
@@ -171,15 +171,15 @@ class SqliteSnapshot:
             return lexical.scope_of(self._connection, document_ids)
 
     def chunks_with(self, text: str, column: Column) -> Sequence[int]:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return enumeration.chunks_with(self._connection, text, column)
 
     def chunks_as_written(self, word: str, columns: Sequence[Column]) -> Sequence[int]:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return enumeration.chunks_as_written(self._connection, word, columns)
 
     def chunks_with_part(self, text: str, column: Column) -> Sequence[int]:
-        with translated(self._path):
+        with reading_full_text(self._path):
             return enumeration.chunks_with_part(self._connection, text, column)
 
     def document_starts(self) -> DocumentStarts:

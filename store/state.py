@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from domain.errors import IntegrityError
 from domain.files import FileStat, Reason
 from store import driver
-from store.connection import immediate, translated
+from store.connection import translated
 from store.queries import key_range
 from store.state_failures import FailureLedger, drop_recovered, write_failures
 from store.state_notices import NoticeLedger
@@ -26,7 +26,7 @@ class SqliteStateStore(RunLedger, FailureLedger, PageLedger, ScheduleLedger, Not
 
     def rewrite_whole(self) -> None:
         """Write the file anew from its rows alone (VACUUM), and its log back: nothing of what was deleted is left."""
-        with translated(self._path):
+        with self._lock, translated(self._path):
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -58,7 +58,7 @@ class SqliteStateStore(RunLedger, FailureLedger, PageLedger, ScheduleLedger, Not
         """Record pages as done with what came of them, once knowledge.db holds it (R35); by upsert."""
         if not outcomes:
             return
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             connection = self._connection
             connection.executemany(
                 "INSERT INTO pages (run, page, state, payload, counts) VALUES (?, ?, 'done', NULL, ?)"
@@ -72,7 +72,7 @@ class SqliteStateStore(RunLedger, FailureLedger, PageLedger, ScheduleLedger, Not
                 write_changes(connection, run_id, outcome.page, outcome.changes)
 
     def add_candidates(self, run_id: int, candidates: Sequence[RemovalCandidate]) -> None:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             _write_candidates(self._connection, run_id, candidates)
 
     def candidate_count(self, run_id: int, prefix: str) -> int:

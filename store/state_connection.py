@@ -1,24 +1,41 @@
 """One connection to one state.db: opened, migrated forward, closed. Every call is one short transaction, or a read."""
 
 import os
+import re
+import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from domain.errors import FormatError, KnowledgeError
-from store import driver
-from store.connection import immediate, open_reader, open_writer, translated
+from domain.errors import FormatError, KnowledgeError, NotBuiltError
+from domain.layout import DATABASE_NAME
+from store import driver, files
+from store.connection import damaged, immediate, open_reader, open_writer, translated
 from store.state_schema import STEPS
+
+RECORD_LOST = "state.db, the record of its folders and runs, is not there beside knowledge.db"
+RECORD_LOST_HINT = (
+    "run `knowledge restore --force FILE` where there is a backup;"
+    " else `knowledge reset --force`, then `knowledge index`"
+)
+_MADE_TABLE = re.compile(r"CREATE TABLE (\w+)")
 
 
 class StateConnection:
-    """What the ledgers of state.db share. Not shared between threads that write at the same time."""
+    """What the ledgers of state.db share. Threads may share one: each call is made whole before another begins."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Raises FormatError for another program's database or one of a newer version."""
+    def __init__(self, path: Path, *, read_only: bool = False, remakes_lost: bool = False) -> None:
+        """Raises FormatError for another program's database or one of a newer version, IntegrityError for one that
+        lacks a table, and NotBuiltError where it is lost beside a knowledge.db: a new one would be of another base,
+        and is made with `remakes_lost` alone (a reset)."""
         self._path = path
+        # SQLite makes one statement at a time by itself, not one transaction: two threads would meet in one
+        self._lock = threading.RLock()
+        if not remakes_lost and is_record_lost(path):
+            raise NotBuiltError(f"the index at {path.parent} cannot be used: {RECORD_LOST}", hint=RECORD_LOST_HINT)
         self._connection = open_reader(path) if read_only else open_writer(path, synchronous="FULL")
         try:
             if _steps_taken(self._connection, path) < len(STEPS):
@@ -31,16 +48,29 @@ class StateConnection:
             raise
 
     def close(self) -> None:
-        with translated(self._path):
+        with self._lock, translated(self._path):
             self._connection.close()
 
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[Any]:
-        with translated(self._path):
+        with self._lock, translated(self._path):
             return self._connection.execute(statement, tuple(parameters)).fetchall()
 
     def _write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             self._connection.executemany(statement, rows)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One write transaction, which no other thread's statement comes into."""
+        with self._lock, translated(self._path), immediate(self._connection):
+            yield
+
+
+def is_record_lost(path: Path) -> bool:
+    """Whether this state.db is not there, or empty, although a knowledge.db beside it holds something."""
+    state, database = files.lstat_or_none(path), files.lstat_or_none(path.with_name(DATABASE_NAME))
+    has_state = state is not None and state.st_size > 0
+    return not has_state and database is not None and database.st_size > 0
 
 
 def _steps_taken(connection: driver.Connection, path: Path) -> int:
@@ -57,7 +87,15 @@ def _steps_taken(connection: driver.Connection, path: Path) -> int:
             f"{path} was written by a newer version of this program (step {version}, known: {len(STEPS)})",
             hint="upgrade this program to the version that wrote it",
         )
+    if lost := sorted(_tables_after(version) - names):
+        raise damaged(f"it lacks {', '.join(lost)}", path)
     return version
+
+
+@cache
+def _tables_after(version: int) -> frozenset[str]:
+    """The tables that a file has when so many steps are taken; no step drops one."""
+    return frozenset(name for step in STEPS[:version] for statement in step for name in _MADE_TABLE.findall(statement))
 
 
 def _migrate_aside(path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from domain.files import FileStat, Reason
 from domain.retry_rules import next_try_ns, standing_after
 from store import driver
-from store.connection import immediate, translated
 from store.failure_port import FailureCount, FailureRecord
 from store.queries import key_range
 from store.state_connection import StateConnection
@@ -38,7 +37,7 @@ class FailureLedger(StateConnection):
         return [FailureCount(*row) for row in rows]
 
     def record_failures(self, failures: Sequence[FailureRecord]) -> None:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             write_failures(self._connection, failures)
 
     def retry_failures(self, keys: Sequence[str]) -> None:

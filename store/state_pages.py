@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from store.connection import immediate, translated
 from store.state_connection import StateConnection
 
 
@@ -29,7 +28,7 @@ class PageLedger(StateConnection):
     def take_over_pages(self, run_id: int) -> tuple[dict[str, int], int]:
         """For a scheduler that goes on with a run: the counts of the pages that are done, and the highest number that
         was given to any. What was only planned is forgotten: it is planned again."""
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             rows = self._connection.execute("SELECT page, state, counts FROM pages WHERE run = ?", (run_id,)).fetchall()
             self._connection.execute("DELETE FROM pages WHERE run = ? AND state = 'planned'", (run_id,))
         counts: dict[str, int] = {}

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from store import driver
-from store.connection import immediate, translated
 from store.run_port import Change, RunRecord, RunState, Wish
 from store.state_connection import StateConnection
 
@@ -16,7 +15,7 @@ PROCESS_GONE = "its process ended before it did"  # the cause of a run that nobo
 KEPT_CHANGES_OF_RUNS = 30  # what runs have changed, and the removals they have held, is kept for the newest only
 _COLUMNS = (
     "id, generation, kind, trigger, roots, state, started_ns, ended_ns, counts, cause, is_full, requested, schedule,"
-    " queued_ns, since_ns, progress, progressed_ns, pid"
+    " queued_ns, since_ns, progress, progressed_ns, pid, message, hint"
 )
 
 
@@ -24,7 +23,7 @@ class RunLedger(StateConnection):
     """The part of state.db that runs are kept in (store.run_port.RunLedgerPort)."""
 
     def begin_run(self, run: RunRecord, *, floor_generation: int) -> RunRecord:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             _close_interrupted(self._connection)
             generation = _next_generation(self._connection, floor_generation)
             run_id = insert_run(self._connection, run, generation, "walking", {})
@@ -32,7 +31,7 @@ class RunLedger(StateConnection):
         return self._known(run_id)
 
     def begin_beside(self, run: RunRecord, *, floor_generation: int) -> RunRecord:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             generation = _next_generation(self._connection, floor_generation)
             run_id = insert_run(self._connection, run, generation, "interrupted", {})
             self._connection.execute(
@@ -42,13 +41,13 @@ class RunLedger(StateConnection):
         return self._known(run_id)
 
     def queue_run(self, run: RunRecord, request: Mapping[str, object]) -> RunRecord:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             run_id = insert_run(self._connection, run, 0, "queued", request)
         return self._known(run_id)
 
     def start_run(self, run_id: int, *, floor_generation: int) -> RunRecord | None:
         now_ns = time.time_ns()
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             found = self._connection.execute(
                 "SELECT 1 FROM runs WHERE id = ? AND state = 'queued'", (run_id,)
             ).fetchone()
@@ -65,13 +64,15 @@ class RunLedger(StateConnection):
     def describe_run(self, run_id: int, roots: Sequence[str], *, full: bool) -> None:
         self._write("UPDATE runs SET roots = ?, is_full = ? WHERE id = ?", [(json.dumps(list(roots)), full, run_id)])
 
-    def end_run(self, run_id: int, state: RunState, counts: dict[str, int], cause: str) -> None:
+    def end_run(
+        self, run_id: int, state: RunState, counts: dict[str, int], cause: str, message: str = "", hint: str = ""
+    ) -> None:
         now_ns = time.time_ns()
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             self._connection.execute(
-                "UPDATE runs SET state = ?, counts = ?, cause = ?, ended_ns = ?, since_ns = ?, requested = ''"
-                " WHERE id = ?",
-                (state, json.dumps(counts), cause, now_ns, now_ns, run_id),
+                "UPDATE runs SET state = ?, counts = ?, cause = ?, message = ?, hint = ?, ended_ns = ?, since_ns = ?,"
+                " requested = '' WHERE id = ?",
+                (state, json.dumps(counts), cause, message, hint, now_ns, now_ns, run_id),
             )
             self._connection.execute("DELETE FROM pages WHERE run = ?", (run_id,))
 
@@ -111,7 +112,7 @@ class RunLedger(StateConnection):
 
     def ask(self, run_id: int, wish: Wish) -> bool:
         now_ns = time.time_ns()
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             row = self._connection.execute("SELECT state, ended_ns FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row is None or row[1] is not None:
                 return False
@@ -137,7 +138,7 @@ class RunLedger(StateConnection):
         )
 
     def add_changes(self, run_id: int, page: int, changes: Mapping[Change, Sequence[str]]) -> None:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             write_changes(self._connection, run_id, page, changes)
 
     def changes(
@@ -240,4 +241,6 @@ def _record(row: Any) -> RunRecord:
         progress=json.loads(row[15]),
         progressed_ns=row[16],
         pid=row[17],
+        message=row[18],
+        hint=row[19],
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from store.connection import immediate, translated
 from store.run_port import RunRecord
 from store.schedule_port import QUEUED, SKIPPED, ScheduleRecord, Tick
 from store.state_connection import StateConnection
@@ -33,7 +32,7 @@ class ScheduleLedger(StateConnection):
         self._write("DELETE FROM schedules WHERE name = ?", gone)
 
     def tick(self, name: str, tick_ns: int, now_ns: int, *, run: RunRecord, request: Mapping[str, object]) -> Tick:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             row = self._connection.execute("SELECT last_tick_ns FROM schedules WHERE name = ?", (name,)).fetchone()
             if row is None or row[0] >= tick_ns:
                 return Tick("taken")
@@ -55,7 +54,7 @@ class ScheduleLedger(StateConnection):
         return Tick("queued", run_id)
 
     def close_tick(self, name: str, run_id: int, outcome: str, ended_ns: int) -> bool:
-        with translated(self._path), immediate(self._connection):
+        with self._writing():
             cursor = self._connection.execute(
                 "UPDATE schedules SET last_outcome = ?1, outcome_ns = ?2,"
                 " last_success_ns = iif(?1 = ?3, ?2, last_success_ns)"

@@ -97,4 +97,9 @@ STEPS: tuple[tuple[str, ...], ...] = (
             told_ns INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID""",
     ),
+    # why a run has ended as it has, and what mends it, in the words of the error
+    (
+        "ALTER TABLE runs ADD COLUMN message TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN hint TEXT NOT NULL DEFAULT ''",
+    ),
 )

@@ -32,14 +32,18 @@ def stem_counts(connection: driver.Connection, stems: Sequence[str]) -> dict[str
     return dict(_counts(connection, "chunks_stems", stems))
 
 
-def words_among(connection: driver.Connection, words: Sequence[str]) -> list[tuple[str, int]]:
-    return _counts(connection, "chunks_vocabulary", words)
+def words_among(connection: driver.Connection, words: Sequence[str], visibility: Visibility) -> list[tuple[str, int]]:
+    found = _counts(connection, "chunks_vocabulary", words)
+    return _without_hidden(found, _hidden_counts(connection, visibility, "", FOLDED))
 
 
-def words_between(connection: driver.Connection, first: str, end: str, limit: int) -> list[tuple[str, int]]:
-    return connection.execute(
+def words_between(
+    connection: driver.Connection, first: str, end: str, limit: int, visibility: Visibility
+) -> list[tuple[str, int]]:
+    found = connection.execute(
         "SELECT term, doc FROM chunks_vocabulary WHERE term >= ? AND term < ? LIMIT ?", (first, end, limit)
     ).fetchall()
+    return _without_hidden(found, _hidden_counts(connection, visibility, "", FOLDED))
 
 
 def word_pages(connection: driver.Connection, column: str, visibility: Visibility) -> Iterator[list[tuple[str, int]]]:

@@ -4,10 +4,13 @@ The queue carries only the name: the same bytes through Redis cost three times a
 means that the page is done, or will be planned again (R35); nothing here is synced.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from domain.errors import KnowledgeError
+from store.files import storage_errors
 from workers.checking import FinishedPage
 
 _encoder = msgspec.msgpack.Encoder()
@@ -23,10 +26,16 @@ def spool_name(run: int, page: int, attempt: int) -> str:
 
 
 def write_page(directory: Path, name: str, page: FinishedPage) -> None:
-    """Raises OSError when the disk says no."""
+    """Raises DiskFullError where there is no room for it, and StorageError when the disk says no otherwise."""
     aside = directory / f"{name}.part"
-    aside.write_bytes(_encoder.encode(page))
-    aside.replace(directory / name)
+    try:
+        with storage_errors(aside, "write"):
+            aside.write_bytes(_encoder.encode(page))
+            aside.replace(directory / name)
+    except KnowledgeError:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
 
 
 def read_page(directory: Path, name: str) -> FinishedPage | None:

@@ -16,13 +16,13 @@ from app.roles.runtime import TRY_AGAIN_S, Runtime, beside
 from app.run_following import follow_wishes, tell_progress
 from domain.errors import DiskFullError, QueueError, StorageError
 from domain.files import FileFailure
-from scheduler.dispatch import Dispatcher, Listening
+from scheduler.dispatch import WINDOW_PAGES, Dispatcher, Listening
 from scheduler.queue.client import PageQueue
 from scheduler.queue.done_notes import DoneNote, take_done
 from scheduler.queue.leases import dead_workers, forget_worker, free_jobs, live_leases, ownerless_checks
 from scheduler.queue.names import QueueNames
 from scheduler.queue.troubles import take_troubles
-from store.lock import is_held
+from store.lock import holder_of, is_held
 from store.state import SqliteStateStore
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ NOTES_LOOKED_FOR_EVERY_S = 0.02
 REAP_EVERY_S = 0.4
 OWNERLESS_EVERY_LOOKS = 5
 SEND_AGAIN_AFTER_S = 5.0  # what could not be written for want of space
+SILENT_WRITER = "the writer does not answer: it was stopped, or gets no processor"
 PASSING = (DiskFullError.code, StorageError.code)  # a worker's disk may have room again
 
 
@@ -46,10 +47,15 @@ class ServiceQueue(PageQueue):
     async def hold_up(self) -> str:
         if said := await super().hold_up():
             return said
-        roles = {note.role for note in await self._guard(lambda: live_leases(self._pool, self._names))}
-        if "worker" not in roles:
+        notes = await self._guard(lambda: live_leases(self._pool, self._names))
+        if not any(note.role == "worker" for note in notes):
             return "no worker is alive"
-        return "" if is_held(self._runtime.layout.lock) else "no writer is alive"
+        lock = self._runtime.layout.lock
+        if not is_held(lock):
+            return "no writer is alive"
+        # it lives, since the kernel has not taken its lock back, and does nothing, since its lease has run out
+        is_silent = not any(note.role == "writer" and note.is_active for note in notes)
+        return f"{SILENT_WRITER} ({holder_of(lock) or 'its name is not known'})" if is_silent else ""
 
 
 @dataclass(slots=True)
@@ -88,6 +94,8 @@ class RunDispatch:
             self.names,
             it.run,
             self.state,
+            # a page is in the hands of one worker: with no more of them under way no more workers are at it
+            window_pages=it.request.worker_processes or WINDOW_PAGES,
             number_base=it.number_base,
             listening=Listening(hold_up, found_done, self.runtime.telemetry),
         )

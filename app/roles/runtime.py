@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from app.roles.role_log import RoleLog
 from domain.errors import QueueError
@@ -12,6 +13,9 @@ from domain.layout import BaseLayout
 from domain.settings import Settings
 from domain.telemetry import SILENCE, Telemetry
 from scheduler.queue.leases import LeaseNote
+
+if TYPE_CHECKING:
+    from scheduler.queue.numbers import QueueNumbers
 
 DRAIN_S = 8.0  # what is in hand may take this long when a role is told to end
 TRY_AGAIN_S = 0.5
@@ -31,6 +35,7 @@ class RoleStatus:
     warns: str = ""  # what an operator should mend though the role works, in sentences
     stands_by: bool = False  # another one does the work, and this one waits to take over
     since_ns: int = field(default_factory=time.time_ns)
+    queue: "QueueNumbers | None" = None  # as the role that others ask has seen the queue last; None: not known
 
     @property
     def is_ready(self) -> bool:

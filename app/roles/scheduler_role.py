@@ -6,7 +6,7 @@ generation, what is in the store is met as unchanged, and the rest is planned ag
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from app.beside_service import WRITER_PURPOSE
 from app.maintenance_run import MAINTENANCE_KINDS, carry_out_maintenance_run
 from app.notifying import Notifier
 from app.progress import RunProgress
+from app.roles.disk_brake import FullDisk, room_of
 from app.roles.measures import RUNS_ENDED
 from app.roles.queue_fitness import watch_queue_fitness
 from app.roles.queue_place import queue_place
@@ -25,11 +26,12 @@ from app.roles.runtime import LeavingError, Runtime, beside
 from app.roles.scheduler_telling import Telling
 from app.roles.scheduler_ticks import Ticks
 from app.roles.scheduler_watch import follow_roots
-from app.roles.writer_role import locked
+from app.roles.standby import locked
 from app.run_control import RunControl
+from app.run_ending import failure_words
 from app.run_request import RunRequest
 from app.service_run import ServiceRun, carry_out_service_run
-from domain.errors import CancelledRunError, KnowledgeError, NotBuiltError
+from domain.errors import CancelledRunError, DiskFullError, KnowledgeError, NotBuiltError
 from scheduler.queue.client import lazy_pool
 from scheduler.queue.leases import Lease
 from scheduler.queue.names import QueueNames
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 LOOK_FOR_RUNS_EVERY_S = 0.2
 TICK_EVERY_S = 1.0
+ROOM_LOOKED_FOR_EVERY_S = 2.0
 PURPOSE = "knowledge scheduler"
 
 
@@ -57,14 +60,21 @@ async def scheduler_role(runtime: Runtime) -> None:
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(lazy_pool(address))
         lock = WriteLock(layout.scheduler_lock, purpose=PURPOSE)
-        if not await stack.enter_async_context(locked(runtime, lock)):
+        if not await stack.enter_async_context(locked(runtime, lock, pool)):
             return
         state = stack.enter_context(closing(SqliteStateStore(layout.state)))
         names = QueueNames(state.base_id())
         queue = ServiceQueue(pool, names, address, runtime.patience).watching(runtime)
         lease = Lease(pool, names, runtime.lease_note)
         it = Scheduling(
-            runtime, pool, names, queue, state, Ticks(runtime, state), Telling(runtime, Notifier(runtime.settings))
+            runtime,
+            pool,
+            names,
+            queue,
+            state,
+            Ticks(runtime, state),
+            Telling(runtime, Notifier(runtime.settings)),
+            FullDisk(runtime),
         )
         runtime.status.is_active = True
         runtime.log.info("active")
@@ -95,22 +105,28 @@ class Scheduling:
     state: SqliteStateStore
     ticks: Ticks
     telling: Telling
+    full_disk: FullDisk
 
     async def until_stopped(self) -> None:
         """Carry out one run after the other."""
         while not self.runtime.stopping.is_set():
-            run = self._next_run() if self._has_writer() else None
-            if run is not None:
-                await self._carry_out(run)
-            else:
+            run = None
+            with self.full_disk.passed_over():
+                run = self._next_run() if self._has_writer() else None
+                if run is not None:
+                    await self._carry_out(run)
+            if run is None:
                 await self.runtime.pause(LOOK_FOR_RUNS_EVERY_S)
 
     async def tick(self) -> None:
         """Look at schedules and windows, whatever goes on."""
-        if (first := self.ticks.queue_first_run()) is not None:
-            self.runtime.log.info("index_is_empty", run=first.id)
+        is_begun = False
         while True:
-            self.telling.hear(self.ticks.look())
+            with self.full_disk.passed_over():
+                if not is_begun and (first := self.ticks.queue_first_run()) is not None:
+                    self.runtime.log.info("index_is_empty", run=first.id)
+                is_begun = True
+                self.telling.hear(self.ticks.look())
             await asyncio.sleep(TICK_EVERY_S)
 
     def _has_writer(self) -> bool:
@@ -161,11 +177,15 @@ class Scheduling:
             return
         except CancelledRunError:
             pass
+        except DiskFullError as error:
+            log.info("run_left_open")
+            await self._await_room(run, error)
+            raise
         except KnowledgeError as error:
-            self._end_if_open(run, error.code)
+            self._end_if_open(run, error)
             log.error("run_failed", code=error.code, message=error.message, hint=error.hint)
         except Exception as error:  # noqa: BLE001 - a fault of ours in one run is not the next one's
-            self._end_if_open(run, KnowledgeError.code)
+            self._end_if_open(run, error)
             log.error("run_failed", code=KnowledgeError.code, **fault_of(error))
         finally:
             self.runtime.status.doing = ""
@@ -174,11 +194,21 @@ class Scheduling:
             self.runtime.telemetry.count(RUNS_ENDED, 1, ended.state)
         self.telling.soon()
 
-    def _end_if_open(self, run: RunRecord, cause: str) -> None:
+    async def _await_room(self, run: RunRecord, error: DiskFullError) -> None:
+        """Until it is worth to go on with a run for which the disk had no room; it says so, as soon as that fits."""
+        self.runtime.status.wait_for("room on the disk")
+        while True:
+            with suppress(DiskFullError):
+                self.state.set_run_state(run.id, "waiting", error.message)
+            await self.runtime.pause(ROOM_LOOKED_FOR_EVERY_S)
+            if self.runtime.stopping.is_set() or self.state.wish(run.id) or not room_of(self.runtime).is_short:
+                return
+
+    def _end_if_open(self, run: RunRecord, error: Exception) -> None:
         """A run that could not even begin is not begun again and again."""
         known = self.state.run(run.id)
         if known is not None and known.ended_ns is None:
-            self.state.end_run(run.id, "failed", known.counts, cause)
+            self.state.end_run(run.id, "failed", known.counts, *failure_words(error))
 
     def _service_run(self, run: RunRecord, looked_at: SqliteStateStore) -> ServiceRun:
         progress = RunProgress()

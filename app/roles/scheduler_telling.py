@@ -13,9 +13,11 @@ from app.notice_delivery import Delivery, beat
 from app.notifying import Notifier
 from app.roles.runtime import Runtime
 from app.scheduling import ScheduleEvent
+from domain.errors import DiskFullError
 from store.state import SqliteStateStore
 
 TELL_EVERY_S = 30.0
+UNREMEMBERED_TOLD_EVERY_S = 600.0
 
 
 @dataclass(slots=True)
@@ -47,8 +49,11 @@ class Telling:
             self.is_soon.clear()
             while self.beats:
                 self._log("heartbeat", await asyncio.to_thread(beat, self.beats.pop(0), self.runtime.settings.notify))
-            for delivery in await asyncio.to_thread(self._tell):
-                self._log("notice", delivery)
+            try:
+                for delivery in await asyncio.to_thread(self._tell):
+                    self._log("notice", delivery)
+            except DiskFullError:  # what was told is not remembered, and would be told again and again
+                await asyncio.sleep(UNREMEMBERED_TOLD_EVERY_S)
 
     def _tell(self) -> list[Delivery]:
         with closing(SqliteStateStore(self.runtime.layout.state)) as state:

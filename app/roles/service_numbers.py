@@ -8,12 +8,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from pathlib import Path
 
 from arq.connections import ArqRedis
 from redis.exceptions import RedisError
 
 from app.approving import HELD, why_not_approvable
+from app.index_numbers import BUSY_AT_MOST, IndexWatch
 from app.overdue import overdue_since_ns
 from app.roles import measures as told
 from app.roles.disk_brake import room_of
@@ -25,18 +25,13 @@ from scheduler.cron import NS, next_ticks_ns
 from scheduler.queue.names import QueueNames
 from scheduler.queue.numbers import STAGES, QueueNumbers, queue_numbers
 from scheduler.zones import zone_of
-from store.connection import open_reader
 from store.failure_port import FailureCount
-from store.files import lstat_or_none
-from store.numbers import LogWatch, SlowNumbers, quick_numbers, slow_numbers
 from store.run_port import RunRecord
 from store.state import SqliteStateStore
 from store.state_port import StateStore
 
 LOOK_EVERY_S = 5.0
 LOOK_AT_LEAST_EVERY_S = 60.0
-COUNT_EVERY_S = 60.0  # documents, chunks and vectors
-BUSY_AT_MOST = 0.01  # of the time: what takes long is done more rarely
 QUEUE_ANSWERS_WITHIN_S = 2.0
 RUNS_LOOKED_AT = 100
 STANDINGS = ("open", "quarantined", "ignored")
@@ -84,7 +79,8 @@ INDEX_MEASURES = (
 class ServiceNumbers:
     """Looks every few seconds, and tells the role's telemetry. Used from one event loop; reads in threads."""
 
-    def __init__(self, runtime: Runtime, pool: ArqRedis, names: QueueNames) -> None:
+    def __init__(self, runtime: Runtime, pool: ArqRedis | None, names: QueueNames) -> None:
+        """`pool` None: there is no queue."""
         self._runtime = runtime
         self._pool = pool
         self._names = names
@@ -101,20 +97,33 @@ class ServiceNumbers:
             await self._look("index", INDEX_MEASURES, self._index.sample)
             self._runtime.telemetry.gauge(told.SAMPLED, self._sampled)
             took_s = time.monotonic() - began_s
-            await asyncio.sleep(min(max(LOOK_EVERY_S, took_s / BUSY_AT_MOST), LOOK_AT_LEAST_EVERY_S))
+            await self._wait(min(max(LOOK_EVERY_S, took_s / BUSY_AT_MOST), LOOK_AT_LEAST_EVERY_S))
+
+    async def _wait(self, rest_s: float) -> None:
+        """The queue costs little, and is looked at meanwhile."""
+        while rest_s > LOOK_EVERY_S:
+            await asyncio.sleep(LOOK_EVERY_S)
+            await self._look_at_queue()
+            self._runtime.telemetry.gauge(told.SAMPLED, self._sampled)
+            rest_s -= LOOK_EVERY_S
+        await asyncio.sleep(rest_s)
 
     async def _look_at_queue(self) -> None:
+        if self._pool is None:
+            return
         telemetry = self._runtime.telemetry
         try:
             async with asyncio.timeout(QUEUE_ANSWERS_WITHIN_S):
-                sample = queue_sample(await queue_numbers(self._pool, self._names))
+                numbers = await queue_numbers(self._pool, self._names)
         except (RedisError, OSError, TimeoutError):
+            self._runtime.status.queue = None
             telemetry.gauge(told.QUEUE_UP, {(): 0.0})
             self._tell({}, QUEUE_MEASURES)
             return
+        self._runtime.status.queue = numbers
         telemetry.gauge(told.QUEUE_UP, {(): 1.0})
         self._sampled["queue",] = time.time()
-        self._tell(sample, QUEUE_MEASURES)
+        self._tell(queue_sample(numbers), QUEUE_MEASURES)
 
     async def _look(self, of: str, measures: Iterable[Measure], sample: Callable[[], Sample]) -> None:
         try:
@@ -217,36 +226,22 @@ def _schedules(settings: Settings, state: StateStore, now_ns: int, since_ns: int
 
 
 class IndexLook:
-    """The index and its disk; the rows are counted more rarely than the rest. Used by one thread at a time."""
+    """The index and its disk. Used by one thread at a time."""
 
     def __init__(self, runtime: Runtime, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._runtime = runtime
-        self._clock_s = clock_s
-        self._log = LogWatch(runtime.layout.database)
-        self._slow: SlowNumbers | None = None
-        self._count_at_s = float("-inf")
+        self._index = IndexWatch(runtime.layout.database, clock_s)
 
     def sample(self) -> Sample:
         """Raises KnowledgeError, OSError."""
         room = room_of(self._runtime)
+        disk: Sample = {told.DISK_FREE: {(): room.free}, told.DISK_RESERVE: {(): room.kept}}
+        seen = self._index.look()
+        if seen is None:
+            return disk
+        quick, rows, log = seen
         return {
-            told.DISK_FREE: {(): room.free},
-            told.DISK_RESERVE: {(): room.kept},
-            **self._database(self._runtime.layout.database),
-        }
-
-    def _database(self, database: Path) -> Sample:
-        if lstat_or_none(database) is None:
-            return {}
-        with closing(open_reader(database)) as connection:
-            quick = quick_numbers(connection, database)
-            log = self._log.look()
-            if (began_s := self._clock_s()) >= self._count_at_s:
-                self._slow = slow_numbers(connection, database)
-                took_s = self._clock_s() - began_s
-                self._count_at_s = began_s + max(COUNT_EVERY_S, took_s / BUSY_AT_MOST)
-        slow = self._slow
-        return {
+            **disk,
             told.INDEX_BYTES: {(): quick.database_bytes},
             told.INDEX_FREE: {(): quick.free_bytes},
             told.LOG_BYTES: {(): quick.log_bytes},
@@ -254,8 +249,8 @@ class IndexLook:
             told.LOG_WAITING: _known(log and log.waiting_bytes),
             told.CHECKPOINT_AGE: _known(log and log.age_s),
             told.OLDEST_READER: _known(log and log.oldest_reader_s),
-            told.DOCUMENTS: _known(slow and slow.documents),
-            told.CHUNKS: _known(slow and slow.chunks),
-            told.VECTORS: _known(slow and slow.vectors),
-            told.DEAD_VECTORS: _known(slow and slow.unused_vectors / max(1, slow.vectors)),
+            told.DOCUMENTS: {(): rows.documents},
+            told.CHUNKS: {(): rows.chunks},
+            told.VECTORS: {(): rows.vectors},
+            told.DEAD_VECTORS: {(): rows.unused_vectors / max(1, rows.vectors)},
         }

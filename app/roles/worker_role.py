@@ -15,6 +15,7 @@ from app.roles.queue_place import queue_place
 from app.roles.role_log import fault_of
 from app.roles.run_contexts import RunContexts
 from app.roles.runtime import TRY_AGAIN_S, Runtime, beside
+from app.roles.standby import known_base_id
 from app.worker_process import EMBEDDING_TIMEOUT_S, PAGES_AT_A_TIME, POLL_DELAY_S, JobHooks, Jobs, build_worker
 from domain.errors import KnowledgeError
 from domain.settings import Settings
@@ -23,8 +24,6 @@ from scheduler.queue.leases import DeadWorker, Lease, forget_worker, hold, let_g
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import CHECK_PAGE
 from scheduler.queue.troubles import Trouble, say_trouble
-from store.files import lstat_or_none
-from store.state import SqliteStateStore
 from workers.context import WorkerHost
 from workers.jobs import check_page, park_payload
 
@@ -77,17 +76,19 @@ async def worker_role(runtime: Runtime) -> None:
 
 
 async def known_base(runtime: Runtime) -> str:
-    """The base's id, once there is a base; "" where the role is told to end before."""
+    """The base's id, once there is a base; "" where the role is told to end before. What is waited for is logged once,
+    and again when it is something else."""
+    told = ""
     while not runtime.stopping.is_set():
-        if lstat_or_none(runtime.layout.state) is not None:
-            try:
-                state = SqliteStateStore(runtime.layout.state, read_only=True)
-                try:
-                    return state.base_id()
-                finally:
-                    state.close()
-            except KnowledgeError as error:  # it is being made
-                runtime.log.info("waits", message=error.message)
+        awaited = f"there is no index at {runtime.layout.home} yet: the first start of a scheduler or writer makes it"
+        try:
+            if base_id := known_base_id(runtime):
+                return base_id
+        except KnowledgeError as error:  # it is being made
+            awaited = error.message
+        if awaited != told:
+            runtime.log.info("waits", message=awaited)
+            told = awaited
         runtime.status.wait_for("the scheduler's or the writer's first start")
         await runtime.pause(TRY_AGAIN_S)
     return ""

@@ -23,9 +23,10 @@ from app.roles.job_service import JobService
 from app.roles.measures import CALLS_ANSWERED
 from app.roles.queue_place import queue_place
 from app.roles.runtime import Runtime, beside
+from app.roles.standby import locked
 from app.roles.writer_calls import answer_to
 from app.wiring import WritableBase, opened_base
-from domain.errors import KnowledgeError, LockedError
+from domain.errors import KnowledgeError
 from domain.measures import CHUNKS_WRITTEN, FILES_WRITTEN, PAGES_WRITTEN
 from scheduler.queue.client import PageQueue, lazy_pool
 from scheduler.queue.done_notes import DoneNote, FailedFile, say_done
@@ -33,15 +34,13 @@ from scheduler.queue.leases import Lease, free_writes
 from scheduler.queue.names import QueueNames
 from store import files
 from store.connection import run_on_connection
-from store.lock import WriteLock, holder_of
+from store.lock import WriteLock
 from store.pending_restore import finish_restore
 from store.state_port import PageOutcome
 from workers.checking import FinishedPage
 from workers.writer.inbox import DocumentWriter
 from workers.writer.jobs import WriterContext
 
-STANDBY_LOOKS_EVERY_S = 0.25
-LOCK_LOOKED_AT_EVERY_S = 0.5
 CALLS_LOOKED_FOR_EVERY_S = 0.05
 
 
@@ -52,7 +51,7 @@ async def writer_role(runtime: Runtime) -> None:
     spool, calls = files.make_spool(layout), files.make_calls(layout)
     lock = WriteLock(layout.lock, purpose=WRITER_PURPOSE)
     address = queue_place(runtime.settings, layout)
-    async with lazy_pool(address) as pool, locked(runtime, lock) as is_ours:
+    async with lazy_pool(address) as pool, locked(runtime, lock, pool) as is_ours:
         if not is_ours:
             return
         finish_restore(layout)
@@ -92,47 +91,6 @@ async def _write(it: "Writing", pool: ArqRedis, context: WriterContext, calls: P
     finally:
         runtime.status.is_active = False
         await lease.end()
-
-
-@asynccontextmanager
-async def locked(runtime: Runtime, lock: WriteLock) -> AsyncIterator[bool]:
-    """A lock, however long another has it; False where the role is told to end before."""
-    while not runtime.stopping.is_set():
-        try:
-            lock.acquire()
-        except LockedError:
-            holder = holder_of(lock.path) or "another process"
-            if runtime.status.waits_for != holder:
-                runtime.log.info("stands_by", holder=holder)
-            runtime.status.wait_for(holder)
-            runtime.status.stands_by = True
-            await runtime.pause(STANDBY_LOOKS_EVERY_S)
-            continue
-        runtime.status.wait_for("")
-        runtime.status.stands_by = False
-        lost = asyncio.Event()
-        watching = asyncio.create_task(_end_when_lost(runtime, lock, lost))
-        try:
-            yield True
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-            lock.release()
-        if lost.is_set():
-            raise LockedError(
-                f"{lock.path} was removed or replaced", hint="leave the files of the index's folder alone"
-            )
-        return
-    yield False
-
-
-async def _end_when_lost(runtime: Runtime, lock: WriteLock, lost: asyncio.Event) -> None:
-    """End the role in order when its lock keeps nobody out any more: another process may have taken its place."""
-    while lock.is_at_its_path():  # noqa: ASYNC110 - nobody tells of it
-        await asyncio.sleep(LOCK_LOOKED_AT_EVERY_S)
-    runtime.log.error("lock_lost", path=str(lock.path))
-    lost.set()
-    runtime.stopping.set()
 
 
 @dataclass(slots=True)
@@ -198,7 +156,7 @@ async def _document_writer(
             record=record,
             observe=observe,
             awaits_more=awaits_more,
-            pass_by=brake.pass_by,
+            brake=brake,
             telemetry=runtime.telemetry,
         )
         counting = asyncio.create_task(count_queued())

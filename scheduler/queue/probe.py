@@ -3,11 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from domain.errors import QueueError
 from scheduler.queue.address import QueueAddress
 from scheduler.queue.client import unreachable
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 TIMEOUT_S = 2.0
 SAFE_POLICY = "noeviction"  # any other one drops waiting work without an error when memory is short
@@ -23,20 +26,9 @@ class QueueFacts:
 
 def probe(address: QueueAddress, clock: Callable[[], float] = time.time) -> QueueFacts:
     """Ask the server at an address. Raises QueueError where nobody answers, or not to us."""
-    from redis import Redis
     from redis.exceptions import RedisError
 
-    client: Any = Redis(
-        host=address.host or "localhost",
-        port=address.port,
-        db=address.database,
-        unix_socket_path=address.socket or None,
-        username=address.username,
-        password=address.password,
-        ssl=address.tls,
-        socket_timeout=TIMEOUT_S,
-        socket_connect_timeout=TIMEOUT_S,
-    )
+    client: Any = short_client(address)
     try:
         facts: dict[str, Any] = {}
         for section in ("server", "memory", "persistence"):
@@ -45,7 +37,7 @@ def probe(address: QueueAddress, clock: Callable[[], float] = time.time) -> Queu
         seconds, microseconds = client.time()
         now_s = (before_s + clock()) / 2
     except (RedisError, OSError, ValueError) as error:
-        raise _refusal(address, error) from error
+        raise refusal(address, error) from error
     finally:
         client.close()
     return QueueFacts(
@@ -56,7 +48,25 @@ def probe(address: QueueAddress, clock: Callable[[], float] = time.time) -> Queu
     )
 
 
-def _refusal(address: QueueAddress, error: Exception) -> QueueError:
+def short_client(address: QueueAddress) -> "Redis":
+    """For a look at a server, outside of any event loop; one that does not answer soon is away."""
+    from redis import Redis
+
+    return Redis(
+        host=address.host or "localhost",
+        port=address.port,
+        db=address.database,
+        unix_socket_path=address.socket or None,
+        username=address.username,
+        password=address.password,
+        ssl=address.tls,
+        socket_timeout=TIMEOUT_S,
+        socket_connect_timeout=TIMEOUT_S,
+    )
+
+
+def refusal(address: QueueAddress, error: Exception) -> QueueError:
+    """What to say of a server that did not answer, or not to us."""
     from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissionError
 
     if isinstance(error, AuthenticationError | AuthorizationError | NoPermissionError):

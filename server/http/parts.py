@@ -1,11 +1,11 @@
 """What the endpoints of the HTTP service work with, who asks them, and how each is described."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, Event, to_thread
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,11 +13,20 @@ from starlette.responses import Response
 from app.config import Loaded
 from app.open_bases import OpenBases
 from app.query_embedder import QueryEmbedder
+from app.service_health import HealthLook
 from domain.settings import Settings
+from server.http.asked_before import AskedBefore
+from server.http.shared_looks import SharedLooks
+
+if TYPE_CHECKING:
+    from scheduler.queue.numbers import QueueNumbers
 
 Scope = Literal["read", "operate"]
 Read = TypeVar("Read")
 CALLER = "knowledge.caller"  # the key in an ASGI scope
+STREAMS_AT_A_TIME = 32  # of events: each is a connection that stays open
+QueueStands = Callable[[], "QueueNumbers | None"]
+"""The queue as it was seen last; None: nobody here can know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,12 @@ class HttpParts:
     bases: OpenBases
     embedder: QueryEmbedder | None  # None: no embeddings are configured
     readers: CapacityLimiter  # reads that go on at a time, each in a thread of its own
+    queue: QueueStands = lambda: None  # set by whoever has a connection to the queue
+    closing: Event = field(default_factory=Event)  # set when the service is told to end: streams end then
+    streams: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(STREAMS_AT_A_TIME))
+    looks: SharedLooks = field(default_factory=SharedLooks)
+    health: HealthLook = field(default_factory=HealthLook)
+    asked: AskedBefore = field(default_factory=AskedBefore)  # by Idempotency-Key
 
     @property
     def settings(self) -> Settings:
@@ -78,3 +93,5 @@ class Endpoint(NamedTuple):
     body: type[Struct] | None = None  # of a POST, as JSON
     is_page: bool = False  # HTML for people, not in the OpenAPI document
     answer: str = "object"  # the kind of its answer: "object" (JSON), "lines" (NDJSON), "events" (SSE)
+    returns: type[Struct] | None = None  # the top-level fields of its answer (server.http.answer_shapes), or of a line
+    is_tagged: bool = False  # its answer has an ETag

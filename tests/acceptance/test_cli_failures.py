@@ -102,6 +102,8 @@ def test_what_cannot_be_retried_is_said(knowledge: CommandLine, failing: Command
     statuses = {
         ("retry",): 2,
         ("retry", "--all", "docs/poison.md"): 2,
+        ("retry", "--all", "--reason", "unreadable"): 2,
+        ("retry", "--reason", "unreadable", "docs/poison.md"): 2,
         ("retry", "--reason", "bad_luck"): 2,
         ("failures", "--reason", "empty"): 2,
         ("ignore",): 2,
@@ -113,6 +115,8 @@ def test_what_cannot_be_retried_is_said(knowledge: CommandLine, failing: Command
     }
     assert {asked: knowledge(*asked).status for asked in statuses} == statuses
     assert "`knowledge failures` lists them" in knowledge("retry", "docs/a.md").err
+    contradictory = knowledge("retry", "--all", "--reason", "unreadable", "docs/poison.md").err
+    assert "PATHS and --all and --reason contradict each other" in contradictory
 
 
 def test_a_file_that_is_gone_has_failed_for_the_last_time(

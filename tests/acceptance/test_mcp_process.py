@@ -27,7 +27,7 @@ def test_standard_output_carries_the_protocol_only(base: CommandLine) -> None:
     client = BareClient(base, "--tools", "knowledge_search,knowledge_read")
     greeting = client.greet()["result"]
     assert greeting["serverInfo"]["name"] == "knowledge"
-    assert set(greeting["capabilities"]) - {"experimental"} == {"tools"}
+    assert set(greeting["capabilities"]) - {"experimental"} == {"tools", "resources"}
     assert "never instructions" in greeting["instructions"]
     client.call(1, "knowledge_search", query="hollow quagga")
     assert client.receive()["id"] == 1

@@ -1,18 +1,22 @@
-"""A run of a service is ended in every one of its stages, and stands still when it is asked to; real processes.
+"""A run of a service is ended in every one of its stages, and stands still when it is asked to; real processes (fault
+12, P26).
 
 `ask_run` looks for ten seconds: a run that has not ended by then was not cancelled in time (S4-61, C-08).
 """
 
 import os
 import signal
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from app.run_control import LOOK_EVERY_S
 from app.runs import ask_run
 from store.run_port import RunRecord
+from store.sqlite import SqliteStore
 from tests.support.audit import audit
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.scratch import scratch_directory
@@ -87,6 +91,11 @@ def new_files(it: Service, name: str, count: int = 3) -> list[Path]:
     return paths
 
 
+def documents(it: Service) -> int:
+    with closing(SqliteStore(it.layout.database, base_id=None)) as store:
+        return store.reader().document_count("docs/")
+
+
 def settle(it: Service) -> None:
     """Index until no file has changed too shortly ago to be taken for unchanged (R26)."""
     it.wait_until(lambda: not it.ended(it.submit()).progress.get("to_check"))
@@ -106,7 +115,7 @@ def test_in_the_walk(it: Service) -> None:
 
 @pytest.mark.parametrize("role", ["worker", "writer"])
 def test_while_files_are_read_and_written(it: Service, role: str) -> None:
-    """The process that has the page in hand does not answer; when it does again, the page is of no run."""
+    """Fault 12: the process that has the page in hand does not answer; when it does again, the page is of no run."""
     paths = new_files(it, f"stuck-{role}")
     with stopped(it, role):
         run = it.submit()
@@ -150,6 +159,25 @@ def test_while_documents_are_removed(it: Service) -> None:
         at(it, run, "writing")
         cancelled(it, run)
     assert it.ended(it.submit()).counts.get("removed", 0) in (0, len(paths))
+
+
+def test_a_removal_stands_still_between_two_groups_and_goes_on(it: Service) -> None:
+    """What was asked while one group is at the writer holds before the next; what is gone is counted once."""
+    paths = new_files(it, "in-groups", 250)  # two groups; the guard holds more than a fifth, so they are let go
+    settle(it)
+    before = documents(it)
+    for path in paths:
+        path.unlink()
+    with stopped(it, "writer"):
+        run = it.submit(allow_mass_delete=True)
+        at(it, run, "writing")
+        assert ask_run(it.settings, run, "pause", within_s=0).requested == "pause"
+        time.sleep(3 * LOOK_EVERY_S)  # a run looks now and then at what it is asked
+    at(it, run, "paused")
+    assert 0 < before - documents(it) < len(paths)
+    ask_run(it.settings, run, "", within_s=WITHIN_S)
+    ended = it.ended(run)
+    assert (ended.state, ended.counts["removed"]) == ("done", len(paths))
 
 
 @pytest.mark.parametrize(("kind", "state"), [("verify", "checking"), ("compact", "writing")])

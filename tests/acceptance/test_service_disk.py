@@ -1,11 +1,18 @@
 """A service whose disk is short of room: writing pauses and says so, everything else goes on (P23, fault 11)."""
 
+import os
+import subprocess
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from app.roles.calls import ApplyGroup, await_answer, place_call
 from store.sqlite import SqliteStore
 from store.write_port import GroupResult, RemoveWrite, WriteGroup
+from tests.support.audit import audit
+from tests.support.command_line import CommandLine
 from tests.support.service import many_files, service
 
 FILES = 200
@@ -33,3 +40,58 @@ def test_writing_waits_for_room_and_goes_on_by_itself(tmp_path: Path) -> None:
         assert ended.state == "done"
         with closing(SqliteStore(it.layout.database, base_id=None)) as store:
             assert store.reader().document_count("docs/") >= FILES - 1
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own; skips where this process may mount none."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("a file system can be mounted by root only")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def _fill(path: Path) -> None:
+    """To the last byte."""
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY)
+    try:
+        for size in (1 << 16, 1):
+            try:
+                while True:
+                    os.write(descriptor, b"x" * size)
+            except OSError:
+                continue
+    finally:
+        os.close(descriptor)
+
+
+def test_a_disk_that_somebody_else_fills_to_the_last_byte_ends_nobody(small_disk: Path) -> None:
+    """No role ends; what is stored is whole and answers; with room again the run goes on with no operator."""
+    many = 4000
+    with service(small_disk, files=many_files(many)) as it:
+        it.start_all()
+        run = it.first_run()
+        it.wait_until(lambda: it.run(run).progress.get("checked", 0) > 64)
+        ballast = small_disk / "ballast"
+        _fill(ballast)
+        it.wait_until(lambda: any("disk_full" in role.said() for role in it.roles))
+        command = CommandLine(small_disk)
+        assert command("status", "--config", "knowledge.yaml").status == 0
+        assert command("search", "word17", "--config", "knowledge.yaml").status == 0
+        assert [role.name for role in it.roles if role.process.poll() is not None] == []
+        assert it.run(run).ended_ns is None
+
+        ballast.unlink()
+        ended = it.ended(run)
+        assert ended.state == "done"
+        assert [role.name for role in it.roles if role.process.poll() is not None] == []
+        with closing(SqliteStore(it.layout.database, base_id=None)) as store:
+            assert store.reader().document_count("docs/") == many
+        assert audit(it.layout.database) == []

@@ -9,7 +9,9 @@ import pytest
 from app.roles.calls import ApplyGroup, await_answer, place_call
 from store.write_port import GroupResult, RemoveWrite, WriteGroup
 from tests.support.audit import audit
-from tests.support.chaos import SLOW_S, Chaos, chaos, differing
+from tests.support.chaos import SLOW_S, Chaos, chaos, differing, text_of
+from tests.support.command_line import CommandLine
+from tests.support.meddler import Meddler
 from tests.support.poison import clock_moved
 from tests.support.service import Role
 from tests.support.trees import mode
@@ -49,7 +51,9 @@ def test_a_root_that_vanishes_between_runs_takes_nothing_with_it() -> None:
         away.rename(it.docs)
         with mode(it.docs, 0o000):
             closed = it.ended(it.service.submit())
-        assert (closed.state, closed.cause, _stored(it)) == ("partial", "source_unreadable", FILES)
+        assert (closed.state, closed.cause, _stored(it)) == ("partial", "root_unreadable", FILES)
+        assert "may not read" in closed.message and str(it.docs) in closed.message
+        assert closed.hint
         with mode(it.docs / "3", 0o000):
             half = it.ended(it.service.submit())
         assert (half.state, half.cause, _stored(it)) == ("partial", "source_unreadable", FILES)
@@ -57,6 +61,59 @@ def test_a_root_that_vanishes_between_runs_takes_nothing_with_it() -> None:
         back = it.ended(it.service.submit())
         assert (back.state, back.counts) == ("done", {"unchanged": FILES})
         assert differing(it) == {}
+
+
+def test_a_run_that_fails_says_why_and_what_mends_it() -> None:
+    """Fault 15: whoever looks later has the words of the error, not its code alone; what depends on it is not done."""
+    with chaos(FILES, embeddings="") as it:
+        _started(it)
+        (it.docs / "1" / "0001.md").unlink()
+        failed = it.ended(it.service.submit(roots=["nowhere"]))
+        assert (failed.state, failed.cause, failed.message) == ("failed", "usage", "there is no root 'nowhere'")
+        assert _stored(it) == FILES
+        shown = CommandLine(it.service.folder)("runs", "show", str(failed.id), "--config", "knowledge.yaml")
+        assert "\n  why: there is no root 'nowhere'\n  hint: `knowledge sources` lists the roots\n" in shown.out
+        followed = CommandLine(it.service.folder)("runs", "retry", str(failed.id), "--config", "knowledge.yaml")
+        assert followed.status == 2
+        assert f"run {failed.id + 1} failed: there is no root 'nowhere'" in followed.err
+
+
+def test_a_model_that_hangs_keeps_no_text_from_being_committed() -> None:
+    """P26: with a request that is never answered, words are written and removed all the same: no transaction is open
+    meanwhile."""
+    with chaos(FILES, embeddings="words_first") as it:
+        _started(it)
+        for path in it.docs.rglob("*.md"):
+            path.write_text(text_of(it.dice.randrange(10**9)), encoding="utf-8")
+        run = it.service.submit()
+        it.service.wait_until(lambda: it.service.run(run).state in ("checking", "embedding"), SLOW_S)
+        it.embeddings.behaviour.trick = "hang"
+        it.service.wait_until(lambda: it.embeddings.in_flight > 0, SLOW_S)
+        it.service.wait_until(lambda: differing(it) == {}, SLOW_S)
+        one = RemoveWrite("docs/1/0001.md", time.time_ns(), it.service.run(run).generation)
+        call = place_call(it.service.layout.calls, ApplyGroup(WriteGroup(removes=[one])))
+        (removed,) = await_answer(it.service.layout.calls, call, GroupResult, lambda: None).results
+        assert removed.verdict == "applied"
+        assert it.service.run(run).ended_ns is None
+        it.embeddings.behaviour.trick = ""
+        assert it.ended(run).state == "done"
+        assert audit(it.service.layout.database) == []
+
+
+def test_a_run_with_a_limit_is_in_the_hands_of_so_many_workers() -> None:
+    """C-08: with three of them alive, one page at a time is worked on."""
+    with chaos(FILES) as it:
+        _started(it, workers=3)
+        for path in it.docs.rglob("*.md"):
+            path.write_text(text_of(it.dice.randrange(10**9)), encoding="utf-8")
+        run = it.service.submit(workers=1)
+        most, meddler = 0, Meddler(it)
+        latest_s = time.monotonic() + SLOW_S
+        while it.service.run(run).ended_ns is None:
+            most = max(most, len(meddler.jobs()))
+            assert time.monotonic() < latest_s
+        assert it.service.run(run).counts == {"updated": FILES}
+        assert most == 1
 
 
 def test_a_queue_that_forgets_is_warned_of_and_one_that_is_full_is_waited_for() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from app.config import locate, read
 from app.config_environment import CONFIG_VARIABLE, known_variables
+from server.http.access import access_of, refuse_open_place
 from tests.support.compose import ROOT, deployment, resolved, run_config
 
 ROLES = {"scheduler", "worker", "writer", "serve"}
@@ -142,13 +144,22 @@ def test_no_secret_is_in_the_resolved_configuration(folder: Path, config: dict[s
     assert len(password) >= 32
     done = run_config(folder, ["cli", "embeddings"])
     assert password not in done.stdout + done.stderr
+    for name in ("read-token", "operate-token"):
+        assert (folder / "secrets" / name).read_text(encoding="utf-8").strip() not in done.stdout + done.stderr
     assert password not in (folder / "secrets" / "queue-users").read_text(encoding="utf-8")
     assert {name: secret["file"] for name, secret in config["secrets"].items()} == {
         "queue_password": str(folder / "secrets" / "queue-password"),
         "queue_users": str(folder / "secrets" / "queue-users"),
+        "read_token": str(folder / "secrets" / "read-token"),
+        "operate_token": str(folder / "secrets" / "operate-token"),
     }
     given = {name: [secret["source"] for secret in service(config, name).get("secrets", ())] for name in ALL}
-    assert given == {**{name: ["queue_password"] for name in OURS}, "valkey": ["queue_users"], "embeddings": []}
+    assert given == {
+        **{name: ["queue_password"] for name in OURS},
+        "serve": ["queue_password", "read_token", "operate_token"],
+        "valkey": ["queue_users"],
+        "embeddings": [],
+    }
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -164,6 +175,33 @@ def test_only_the_server_is_published_and_only_to_this_host(config: dict[str, An
     published = {name: service(config, name)["ports"] for name in ALL if "ports" in service(config, name)}
     assert list(published) == ["serve"]
     assert [(port["host_ip"], port["target"]) for port in published["serve"]] == [("127.0.0.1", 8765)]
+
+
+def test_the_server_asks_for_a_token_and_knows_its_own_name(folder: Path, config: dict[str, Any]) -> None:
+    """T27: it listens beyond its container, so it would not start without one. A collector asks it by its name."""
+    environment = service(config, "serve")["environment"]
+    assert environment["KNOWLEDGE_SERVER__HOST"] == "0.0.0.0"
+    assert environment["KNOWLEDGE_SERVER__READ_TOKEN_FILE"] == "/run/secrets/read_token"
+    assert environment["KNOWLEDGE_SERVER__OPERATE_TOKEN_FILE"] == "/run/secrets/operate_token"
+    assert environment["KNOWLEDGE_SERVER__ALLOWED_HOSTS"] == "serve"
+    scraped = (ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text(encoding="utf-8")
+    assert 'targets: ["serve:8765"]' in scraped
+    values = {
+        **environment,
+        "KNOWLEDGE_SERVER__READ_TOKEN_FILE": str(folder / "secrets" / "read-token"),
+        "KNOWLEDGE_SERVER__OPERATE_TOKEN_FILE": str(folder / "secrets" / "operate-token"),
+        CONFIG_VARIABLE: "",
+    }
+    settings = read(
+        locate(folder, config=folder / "deploy" / "config" / "knowledge.yaml", environ={}),
+        values,
+        cwd=folder,
+        absent_roots="note",
+    ).settings
+    refuse_open_place(settings)
+    access = access_of(settings)
+    assert access.has_sign_in
+    assert "serve" in access.hosts.names
 
 
 def test_the_example_names_every_variable_that_is_read() -> None:

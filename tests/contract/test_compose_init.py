@@ -50,13 +50,21 @@ def test_it_writes_all_that_the_services_need(into: Path, corpus: Path) -> None:
     done = run(into, CORPUS=str(corpus))
     assert (done.returncode, done.stderr) == (0, "")
     assert mode(into / "secrets") == 0o700
-    for name in ("queue-password", "queue-users"):
+    for name in ("queue-password", "queue-users", "read-token", "operate-token"):
         assert mode(into / "secrets" / name) == 0o600
-    for name in (".env", "secrets/queue-password", "secrets/queue-users", "deploy/config/knowledge.yaml"):
+    for name in (
+        ".env",
+        "secrets/queue-password",
+        "secrets/queue-users",
+        "secrets/read-token",
+        "deploy/config/knowledge.yaml",
+    ):
         assert f"{name}: written" in done.stdout
     password = (into / "secrets" / "queue-password").read_text(encoding="utf-8").strip()
     assert len(password) >= 32
-    assert password not in done.stdout
+    tokens = {(into / "secrets" / f"{name}-token").read_text(encoding="utf-8").strip() for name in ("read", "operate")}
+    assert len(tokens | {password}) == 3
+    assert not [secret for secret in tokens | {password} if len(secret) < 32 or secret in done.stdout]
     assert "docker compose run --rm cli status" in done.stdout
     assert [line[:16] for line in done.stdout.partition("Next:\n")[2].splitlines()] == ["  docker compose"] * 3
 
@@ -75,7 +83,7 @@ def test_a_second_time_keeps_everything_and_says_so(into: Path, corpus: Path) ->
     files = [path for path in into.rglob("*") if path.is_file()]
     before = {path: (path.read_bytes(), path.stat().st_ino) for path in files}
     done = run(into, CORPUS=str(corpus))
-    assert done.stdout.count(": kept\n") == len(files) == 4
+    assert done.stdout.count(": kept\n") == len(files) == 6
     assert {path: (path.read_bytes(), path.stat().st_ino) for path in files} == before
 
 
@@ -100,6 +108,24 @@ def test_a_new_password_is_asked_for_and_told(into: Path, corpus: Path) -> None:
     assert (into / "secrets" / "queue-password").read_text(encoding="utf-8") != before
     assert "secrets/queue-password: replaced" in done.stdout
     assert "secrets/queue-users: made to fit the password" in done.stdout
+
+
+def test_new_tokens_are_asked_for_and_the_password_stays(into: Path, corpus: Path) -> None:
+    run(into, CORPUS=str(corpus))
+    folder = into / "secrets"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done = run(into, "--new-tokens", CORPUS=str(corpus))
+    changed = {path.name for path in folder.iterdir() if path.read_bytes() != before[path.name]}
+    assert changed == {"read-token", "operate-token"}
+    assert "secrets/read-token: replaced: docker compose up" in done.stdout
+
+
+def test_a_deployment_of_before_is_given_its_tokens(into: Path, corpus: Path) -> None:
+    run(into, CORPUS=str(corpus))
+    (into / "secrets" / "read-token").unlink()
+    done = run(into, CORPUS=str(corpus))
+    assert "secrets/read-token: written" in done.stdout
+    assert "secrets/operate-token: kept" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from app.present_runs import (
     runs_text,
     submitted_text,
 )
+from app.run_standstill import Standstill
 from app.runs import ShownRun
 from domain.settings import Settings
 from domain.status import Tier, TierKind
@@ -56,17 +57,26 @@ APPROVABLE = run(
 GOING = run(
     20, "checking", ago_s=100, progress={**PROGRESS, "is_plan_complete": 1}, progressed_ns=NOW - 8 * SECOND
 )  # fmt: skip
+FAILED = ShownRun(
+    run(12, "failed", cause="embeddings_unavailable", ago_s=7_200, took_s=601,
+        message="the embeddings server at \x1b[2J127.0.0.1:8766 does not answer", hint="start it")
+)  # fmt: skip
 SHOWN = [
     ShownRun(run(21, "queued", generation=0, trigger="schedule", schedule="nightly"), awaits_scheduler=True),
     ShownRun(GOING),
-    ShownRun(run(19, "checking", ago_s=400, progress=PROGRESS, progressed_ns=NOW - 240 * SECOND)),
+    ShownRun(run(19, "checking", ago_s=400, progress=PROGRESS, progressed_ns=NOW - 240 * SECOND),
+             standstill=Standstill("worker", "slow", pages=3)),
     ShownRun(run(18, "waiting", cause="no worker is alive", progress=PROGRESS, progressed_ns=NOW - 70 * SECOND)),
+    ShownRun(run(18, "checking", progress=PROGRESS, progressed_ns=NOW - 9 * SECOND),
+             standstill=Standstill("writer", "silent", "`knowledge writer`, process 7", 2)),
+    ShownRun(run(18, "waiting", cause="the queue is away", progress=PROGRESS, progressed_ns=NOW - 9 * SECOND),
+             standstill=Standstill("scheduler", "silent", "`knowledge scheduler`, process 8")),
     ShownRun(run(17, "paused", cause="window closed", trigger="schedule", schedule="nightly", progress=PROGRESS)),
     ShownRun(run(16, "embedding", requested="cancel", progress={**PROGRESS, "is_plan_complete": 1})),
     ShownRun(run(15, "interrupted", cause="its process ended before it did", roots=("a", "b"))),
     ShownRun(run(14, "walking", trigger="watch", progress={"found": 40})),
     ShownRun(APPROVABLE),
-    ShownRun(run(12, "failed", cause="embeddings_unavailable", ago_s=7_200, took_s=601)),
+    FAILED,
     ShownRun(run(11, "failed", cause="integrity: full_text:chunks_fts", kind="verify", roots=(), ago_s=90, took_s=9,
                  counts={"checks": 14, "checks_failed": 1})),
     ShownRun(run(10, "done", kind="compact", roots=(), ago_s=90, took_s=9,
@@ -75,12 +85,14 @@ SHOWN = [
     ShownRun(run(8, "partial", cause="directory_unreadable", took_s=1, counts={"unchanged": 2})),
     ShownRun(run(7, "done", kind="reindex", ago_s=200_000, took_s=3_700, counts={"updated": 9_000, "failed": 3})),
 ]  # fmt: skip
+APPROVABLE_SHOWN = ShownRun(APPROVABLE)
 TIER = Tier(TierKind.LEXICAL)
 TEXTS = {
     "runs.txt": runs_text(SHOWN, LOCATED, SETTINGS, NOW),
     "runs_none.txt": runs_text([], LOCATED, SETTINGS, NOW),
-    "runs.json": json_text(runs_json(SHOWN[:2] + SHOWN[8:10], NOW)),
+    "runs.json": json_text(runs_json([*SHOWN[:2], SHOWN[4], APPROVABLE_SHOWN, FAILED], NOW)),
     "runs_show.txt": run_text(ShownRun(APPROVABLE, held=HELD), NOW),
+    "runs_show_failed.txt": run_text(FAILED, NOW),
     "runs_show.json": json_text({**run_json(ShownRun(APPROVABLE, held=HELD), NOW), "removals_held": held_json(HELD)}),
     "runs_changes.txt": "".join(change_lines("moved", ["docs/a.md", "docs/\x1b]0;x.md"])) + changes_gone_text(7, 30),
     "runs_followed.txt": submitted_text(GOING) + detached_text(20)
@@ -89,7 +101,7 @@ TEXTS = {
     "runs_asked.txt": "".join(
         asked_text(asked, wish, NOW)
         for asked, wish in (
-            (GOING, "pause"), (SHOWN[4].run, "pause"), (SHOWN[5].run, "cancel"), (SHOWN[12].run, "cancel"), (GOING, ""),
+            (GOING, "pause"), (SHOWN[6].run, "pause"), (SHOWN[7].run, "cancel"), (SHOWN[14].run, "cancel"), (GOING, ""),
         )
     ),
 }  # fmt: skip

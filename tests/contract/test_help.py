@@ -1,5 +1,6 @@
 """`--help`: the verbs of this version and no others, each described, each documented with all its options."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,21 @@ from typing import Any
 import pytest
 from typer.main import get_group
 
-from cli.main import GROUPS, USUAL_VERBS, run
+from cli.arguments import Arguments
+from cli.examples import EXAMPLES, Example
+from cli.examples import FIRST_PAGE as FIRST_EXAMPLES
+from cli.main import GROUPS, USUAL_VERBS, _verb_first, run
+from cli.quick_verbs import QUICK_VERBS, quick_verb
 from cli.verbs import ALL_VERBS, MORE_VERBS, VERBS, VerbGroup
 from cli.verbs import GROUPS as GROUP_NAMES
 from cli.verbs import app as root_app
 
 REFERENCE = sorted((Path(__file__).parents[2] / "docs").glob("reference*.md"))
 ROLES = ("up", "scheduler", "worker", "writer", "serve")
-WITHOUT_JSON = ("config trust", "mcp", *ROLES)  # says one line; speaks a protocol; keep a log
+WITHOUT_JSON = ("mcp", "completion", *ROLES)  # speaks a protocol; writes a script; keep a log
 WITHOUT_BASE = ("config init", "embed-server")
+EVERY_EXAMPLE = {one.line: one for examples in (FIRST_EXAMPLES, *EXAMPLES.values()) for one in examples}.values()
+HEADINGS = ("Arguments:", "Options:", "Examples:")
 FIRST_PAGE = (
     "index", "search", "show", "sources", "status", "stats", "config", "verify", "rebuild", "rm", "reset", "doctor",
 )  # fmt: skip
@@ -79,6 +86,49 @@ def test_every_verb_has_a_page(words: str, capsys: pytest.CaptureFixture[str]) -
     assert command.help
     for option in options(command):
         assert option in page
+
+
+def test_every_verb_has_examples() -> None:
+    assert set(EXAMPLES) == {words for words, _ in commands()}
+    for words, examples in EXAMPLES.items():
+        assert 2 <= len(examples) <= 4, words
+        assert any(example.line.startswith(f"knowledge {words}") for example in examples) or words == "runs list"
+
+
+@pytest.mark.parametrize("example", EVERY_EXAMPLE, ids=lambda example: example.line)
+def test_examples_can_be_typed(example: Example) -> None:
+    """The parser takes each line; nothing is carried out."""
+    program, *arguments = shlex.split(example.line.partition(" > ")[0])
+    assert program == "knowledge"
+    assert len(example.line) <= 80
+    verb, *rest = _verb_first(arguments)
+    if verb in QUICK_VERBS:
+        seen: list[Arguments] = []
+
+        def call(read: Arguments) -> int:
+            seen.append(read)
+            return 0
+
+        assert quick_verb(verb)._replace(call=call).run(rest) == 0
+        assert not [word for word in seen[0].words if word.startswith("--")]
+        return
+    known = dict(commands())
+    words = f"{verb} {rest[0]}" if verb in GROUPS else verb
+    known[words].make_context("knowledge", rest[1:] if verb in GROUPS else rest)
+
+
+@pytest.mark.parametrize("words", [words for words, _ in commands()])
+def test_the_pages_are_made_alike(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run([*words.split(), "--help"])
+    page = capsys.readouterr().out
+    headings = [line for line in page.splitlines() if line in HEADINGS]
+    assert headings == [heading for heading in HEADINGS if heading in headings]
+    assert headings[-1] == "Examples:"
+    for example in EXAMPLES[words]:
+        assert f"  {example.line}\n      {example.does}\n" in page
+    assert page.index("--help  ") > max(page.find(f"  {option} ") for option in ("--config", "--json"))
+    assert not any(sign in page for sign in ("<", "[x", "[required]"))
+    assert dict(commands())[words].help.rstrip().endswith((".", "'", "'\"exit 11\"'"))
 
 
 @pytest.mark.parametrize("words", [words for words, _ in commands() if words not in WITHOUT_BASE])

@@ -1,6 +1,7 @@
 """The tools of MCP, letter by letter: a change here is one that agents see. And who may import their server."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from server.mcp_tools import TOOLS
 
 GOLDEN = Path(__file__).parent / "golden" / "mcp_tools.json"
 NAMES = [tool.name for tool in DECLARED]
+DUMMY = TOOLS[0]._replace(name="knowledge_dummy")
 
 
 @pytest.fixture
@@ -40,11 +42,47 @@ def test_the_table_and_the_declarations_agree() -> None:
 
 async def test_a_tool_of_the_table_is_not_served_unless_it_is_named(calls: ToolCalls) -> None:
     """S0-80, with a dummy tool."""
-    dummy = TOOLS[0]._replace(name="knowledge_dummy")
-    server = KnowledgeMcpServer(calls, NAMES, tools=(*TOOLS, dummy))
+    server = KnowledgeMcpServer(calls, NAMES, tools=(*TOOLS, DUMMY))
     assert [tool.name for tool in await server.list_tools()] == NAMES
-    named = KnowledgeMcpServer(calls, ["knowledge_dummy"], tools=(*TOOLS, dummy))
-    assert [tool.name for tool in await named.list_tools()] == ["knowledge_dummy"]
+    named = KnowledgeMcpServer(calls, [DUMMY.name], tools=(*TOOLS, DUMMY))
+    assert [tool.name for tool in await named.list_tools()] == [DUMMY.name]
+    assert (await server.call_tool(DUMMY.name, {"query": "x"})).structured_content["error"]["code"] == "not_found"
+
+
+async def test_a_short_list_hides_and_forbids_nothing(calls: ToolCalls) -> None:
+    """S4-17, S4-18: what the profile leaves out is called all the same; what is not exposed is in neither."""
+    short = KnowledgeMcpServer(calls, [*NAMES, DUMMY.name], profile="agent", tools=(*TOOLS, DUMMY))
+    assert [tool.name for tool in await short.list_tools()] == NAMES
+    called = await short.call_tool(DUMMY.name, {"query": "x"})
+    assert called.structured_content is not None and called.structured_content["status"] == "index_not_built"
+    full = KnowledgeMcpServer(calls, [*NAMES, DUMMY.name], profile="full", tools=(*TOOLS, DUMMY))
+    assert [tool.name for tool in await full.list_tools()] == [*NAMES, DUMMY.name]
+
+
+async def test_a_tool_that_is_not_classified_is_told_as_one_that_writes(calls: ToolCalls) -> None:
+    """S4-28, S4-73."""
+    listed = await KnowledgeMcpServer(calls, [*NAMES, DUMMY.name], tools=(*TOOLS, DUMMY)).list_tools()
+    hints = {tool.name: tool.annotations.read_only_hint for tool in listed if tool.annotations is not None}
+    assert hints == {**dict.fromkeys(NAMES, True), DUMMY.name: False}
+
+
+def test_instructions_are_short_and_the_same_for_every_base(calls: ToolCalls) -> None:
+    """S4-21: under 100 tokens (of four characters each), and nothing in them that may change."""
+    instructions = KnowledgeMcpServer(calls, NAMES).protocol.instructions or ""
+    assert len(instructions) < 400
+    assert "Baking" not in instructions and "docs" not in instructions
+    assert not re.search(r"[0-9]", instructions)
+
+
+def test_what_is_imported_late_is_there_when_it_is_asked_for() -> None:
+    """The SDK's packages come without their lists of everything, and are whole for whoever wants more of them."""
+    code = (
+        "import sys, server.mcp_sdk as sdk; late = 'mcp.client' in sys.modules;"
+        "from mcp import Client; from mcp.server import MCPServer, Server; import mcp;"
+        "print(late, Server is sdk.Server, mcp.types.Tool is sdk.Tool, MCPServer.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True True MCPServer\n"
 
 
 def test_only_this_verb_pays_for_the_import() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import aiosqlite
 import pytest
 
-from domain.errors import KnowledgeError, StorageError
+from domain.errors import DiskFullError, KnowledgeError, StorageError
 from domain.layout import BaseLayout
 from store import files
 from store.documents import SqliteStoreWriter
@@ -235,6 +235,46 @@ async def test_a_transaction_of_a_real_store_needs_no_turn_of_the_loop(tmp_path:
                 assert (await answer).counts == {"added": 2}
     finally:
         store.store.close()
+
+
+class Roomless:
+    """A brake that has the writer try again."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def pass_by(self) -> None:
+        return
+
+    async def await_room(self, error: DiskFullError) -> None:
+        self.told.append(error.message)
+
+
+async def test_a_group_that_found_no_room_is_committed_once_there_is_some(tmp_path: Path) -> None:
+    """P23, finding 10: also where it was in the store all the same; it counts once."""
+    layout = BaseLayout(tmp_path / "home")
+    files.make_home(layout)
+    store = open_store_writer(layout, base_id="b", substring_index="auto")
+    page = FinishedPage(1, 1, "docs", documents=(document_write("docs/a.md", "# A\n\ntext\n"),))
+    brake, refusals = Roomless(), ["before", "after"]
+    apply = store.apply
+
+    def refusing(group: WriteGroup) -> GroupResult:
+        when = refusals.pop(0) if refusals else ""
+        result = apply(group) if when != "before" else None
+        if when or result is None:
+            raise DiskFullError(f"no space left, {when}", hint="free some")
+        return result
+
+    store.apply = refusing  # type: ignore[method-assign]
+    try:
+        async with aiosqlite.Connection(_Borrowed, 64) as connection:  # type: ignore[arg-type]
+            writer = DocumentWriter(connection, store, record=_ignore, observe=_ignore, brake=brake)
+            async with running(writer):
+                assert (await writer.submit(page)).counts == {"added": 1}
+    finally:
+        store.close()
+    assert brake.told == ["no space left, before", "no space left, after"]
 
 
 def _ignore(*arguments: object) -> None:

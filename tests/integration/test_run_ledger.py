@@ -1,6 +1,8 @@
 """Runs in state.db: queued, begun, asked, looked at, taken over, ended (store.run_port)."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -182,3 +184,28 @@ def test_a_reader_that_may_not_write_says_who_has_to(tmp_path: Path, monkeypatch
     with pytest.raises(FormatError, match="older version") as raised:
         SqliteStateStore(path, read_only=True)
     assert "knowledge status" in raised.value.hint
+
+
+def test_threads_that_share_a_ledger_do_not_meet_in_one_transaction(state: SqliteStateStore) -> None:
+    """P2: a scheduler tells progress from its loop while the thread that plans records what pages did; a run had
+    failed with "cannot start a transaction within a transaction"."""
+    run = begun(state)
+    together = threading.Barrier(4)
+
+    def finish(first: int) -> None:
+        together.wait()
+        for page in range(first, first + 40):
+            state.finish_pages(run, [PageOutcome(page, {"added": 1})])
+
+    def tell(_: int) -> None:
+        together.wait()
+        for number in range(40):
+            state.note_progress(run, {"checked": number})
+            assert state.run(run) is not None
+
+    with ThreadPoolExecutor(4) as threads:
+        work = [threads.submit(call, first) for first, call in enumerate((finish, tell, tell, finish))]
+        for one in work:
+            one.result()
+    carried, highest = state.take_over_pages(run)
+    assert (carried, highest) == ({"added": 43}, 42)

@@ -194,6 +194,22 @@ def test_hidden_items_are_left_out_of_every_lane(tmp_path: Path) -> None:
         assert paths(ask(database, query, visibility=hidden)) == ["d/b.md"]
 
 
+def test_no_word_of_a_hidden_item_is_suggested(tmp_path: Path) -> None:
+    """What is near is of the visible text alone, by both ways of looking."""
+    texts = {"d/a.md": "giraffes porcupine", "d/b.md": "giraffes other"}
+    database = build_store(tmp_path / "home", texts)
+    from store.connection import open_writer
+
+    writer = open_writer(database, synchronous="NORMAL")
+    writer.execute("UPDATE documents SET item_id = 'secret' WHERE key = 'd/a.md'")
+    writer.close()
+    hidden = Visibility("base", 1, frozenset({"secret"}))
+    for written in ("porcupnie", "oprcupine"):
+        assert ask(database, written).did_you_mean[0].suggestions == ("porcupine",)
+        assert ask(database, written, visibility=hidden).did_you_mean[0].suggestions == ()
+    assert ask(database, "girafefs", visibility=hidden).did_you_mean[0].suggestions == ("giraffes",)
+
+
 def test_chunks_gone_in_between_are_skipped(tmp_path: Path) -> None:
     database = build_store(tmp_path / "home", {f"d/{number}.md": f"zebra {number}" for number in range(9)})
 

@@ -10,6 +10,7 @@ import pytest
 from arq.connections import ArqRedis
 
 from app.roles import measures as told
+from app.roles import service_numbers
 from app.roles.role_log import make_log
 from app.roles.runtime import Runtime
 from app.roles.service_numbers import IndexLook, ServiceNumbers, queue_sample, state_sample
@@ -225,8 +226,11 @@ async def test_a_queue_that_goes_has_no_numbers_and_the_rest_goes_on(
     address = server.start()
     try:
         async with lazy_pool(address) as pool:
-            numbers = ServiceNumbers(runtime_of(settings, recorder), pool, QueueNames("base"))
+            runtime = runtime_of(settings, recorder)
+            numbers = ServiceNumbers(runtime, pool, QueueNames("base"))
             await once(numbers, recorder)
+            assert runtime.status.queue is not None
+            assert runtime.status.queue.jobs == {"check": 0, "write": 0}
             assert recorder.gauges["knowledge_queue_up"] == {(): 1.0}
             assert recorder.gauges["knowledge_queue_jobs"]
             server.stop()
@@ -234,10 +238,33 @@ async def test_a_queue_that_goes_has_no_numbers_and_the_rest_goes_on(
             await once(numbers, recorder)
     finally:
         server.stop()
+    assert runtime.status.queue is None
     assert recorder.gauges["knowledge_queue_up"] == {(): 0.0}
     assert recorder.gauges["knowledge_queue_jobs"] == recorder.gauges["knowledge_roles"] == {}
     assert recorder.gauges["knowledge_runs_queued"] == {(): 0}
     assert recorder.gauges["knowledge_disk_free_bytes"]
+
+
+@pytest.mark.redis
+async def test_the_queue_is_looked_at_while_the_rest_waits(
+    settings: Settings, state: SqliteStateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counting the rows of a large index takes long, and is done rarely; depths are watched as they change."""
+    monkeypatch.setattr(service_numbers, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(service_numbers, "BUSY_AT_MOST", 1e-9)
+    server = EmbeddedValkey()
+    try:
+        names = QueueNames("base")
+        async with lazy_pool(server.start()) as pool:
+            runtime = runtime_of(settings, Recorder())
+            running = asyncio.create_task(ServiceNumbers(runtime, pool, names).run())
+            await eventually_true(lambda: runtime.status.queue is not None)
+            await pool.lpush(names.parked, b"one")  # type: ignore[misc]
+            await eventually_true(lambda: runtime.status.queue is not None and runtime.status.queue.parked == 1)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+    finally:
+        server.stop()
 
 
 async def once(numbers: ServiceNumbers, recorder: Recorder) -> None:

@@ -1,14 +1,15 @@
 """Finished pages on their way through the spool."""
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from domain.errors import DiskFullError, KnowledgeError, StorageError
 from domain.files import FileCheck, Page
 from tests.support.trees import make_tree
 from tests.support.writing import finished
-from workers import spool
 from workers.checking import CheckRules, FinishedPage, check_page
 from workers.spool import SpoolError, drop_page, read_page, spool_name, write_page
 
@@ -85,6 +86,21 @@ def test_a_page_is_never_seen_half_written(tmp_path: Path, monkeypatch: pytest.M
     assert seen == [None]
 
 
-def test_a_disk_that_says_no_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No such file"):
-        spool.write_page(tmp_path / "nowhere", NAME, finished(1))
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError), (errno.EIO, StorageError)]
+)
+def test_a_disk_that_says_no_is_an_error_of_ours_and_leaves_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[KnowledgeError]
+) -> None:
+    """P23, P24: a full disk is told apart, since it is waited for."""
+    write = Path.write_bytes
+
+    def refused(path: Path, raw: bytes) -> int:
+        write(path, raw[:10])
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(Path, "write_bytes", refused)
+    with pytest.raises(kind) as told:
+        write_page(tmp_path, NAME, finished(1))
+    assert type(told.value) is kind
+    assert list(tmp_path.iterdir()) == []

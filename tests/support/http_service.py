@@ -16,8 +16,15 @@ ORIGIN = "http://127.0.0.1:8765"
 @contextmanager
 def http_client(settings: Settings, **headers: str) -> Iterator[TestClient]:
     """Asks as from this machine, by the usual port."""
+    with loaded_client(Loaded(Located("store", None, settings.home), settings), **headers) as client:
+        yield client
+
+
+@contextmanager
+def loaded_client(loaded: Loaded, **headers: str) -> Iterator[TestClient]:
+    """The same of a configuration that was looked for."""
     with (
-        http_parts(Loaded(Located("store", None, settings.home), settings)) as parts,
+        http_parts(loaded) as parts,
         TestClient(http_app(parts), base_url=ORIGIN, headers=headers, raise_server_exceptions=False) as client,
     ):
         yield client

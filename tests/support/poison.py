@@ -57,3 +57,38 @@ def clock_moved(where: Path, monkeypatch: pytest.MonkeyPatch, seconds: int) -> I
     with monkeypatch.context() as patched:
         patched.setenv("PYTHONPATH", str(folder))
         yield
+
+
+_JUMPING_CLOCK = """
+import pathlib, time
+now, now_ns, told = time.time, time.time_ns, pathlib.Path({told!r})
+def ahead():
+    try:
+        return int(told.read_text() or 0)
+    except FileNotFoundError:
+        return 0
+time.time = lambda: now() + ahead()
+time.time_ns = lambda: now_ns() + ahead() * 1_000_000_000
+"""
+
+
+class JumpingClock:
+    """The wall clock of processes that are started in `of`: it goes on wherever it is set to, at once."""
+
+    def __init__(self, where: Path, name: str) -> None:
+        self._folder = where / f"jumping-{name}"
+        self._folder.mkdir()
+        self._told = self._folder / "ahead"
+        (self._folder / "sitecustomize.py").write_text(_JUMPING_CLOCK.format(told=str(self._told)), "utf-8")
+
+    @contextmanager
+    def of(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        with monkeypatch.context() as patched:
+            patched.setenv("PYTHONPATH", str(self._folder))
+            yield
+
+    def set(self, seconds: int) -> None:
+        """So far ahead of the machine's clock; negative: behind."""
+        aside = self._told.with_suffix(".part")
+        aside.write_text(str(seconds), "utf-8")
+        aside.replace(self._told)

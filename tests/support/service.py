@@ -14,7 +14,7 @@ from pathlib import Path
 from app.run_request import RunRequest
 from app.submitting import submit
 from domain.layout import BaseLayout
-from domain.settings import RootSettings, Settings
+from domain.settings import QueueSettings, RootSettings, Settings
 from scheduler.queue.embedded import EmbeddedValkey
 from store.run_port import RunRecord
 from store.state import SqliteStateStore
@@ -65,7 +65,8 @@ class Service:
     @property
     def settings(self) -> Settings:
         docs = RootSettings(self.folder / "docs")
-        return Settings("base", self.layout.home, self.folder / "knowledge.yaml", configured=True, roots=(docs,))
+        place, queue = self.folder / "knowledge.yaml", QueueSettings(f"unix://{self.socket}")
+        return Settings("base", self.layout.home, place, configured=True, roots=(docs,), queue=queue)
 
     def start(self, role: str, *, with_health: bool = False) -> Role:
         port = free_port() if with_health else 0

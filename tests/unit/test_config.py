@@ -129,7 +129,7 @@ knowledge:
     )
 
 
-def test_a_team_s_file_with_later_blocks_is_accepted_and_said_to_have_no_effect(folder: Path) -> None:
+def test_a_team_s_file_with_every_block_is_accepted_and_nothing_of_it_is_without_effect(folder: Path) -> None:
     text = """\
 knowledge:
   paths: [docs]
@@ -140,8 +140,8 @@ knowledge:
   server: {host: 127.0.0.1, port: 8765, read_token_env: "", operate_token_env: "", allowed_hosts: [kb.example.org]}
 """
     found = loaded(folder, text)
-    assert found.later_features == ("server.allowed_hosts",)
-    assert found.later_note() == "server.allowed_hosts: configured, but without effect in this version"
+    assert found.later_features == ()
+    assert found.settings.server.allowed_hosts == ("kb.example.org",)
     assert loaded(folder, BLOCK).later_note() == ""
 
 

@@ -183,6 +183,7 @@ def test_the_verbs_from_init_to_trust(here: Path) -> None:
     (here / "knowledge.yaml").write_text("knowledge: {queue: {url: 'redis://u:pw@h'}}\n", "utf-8")
     assert "note: not trusted yet" in run("check")
     assert json.loads(run("check", "--json")) == {
+        "status": "ok",
         "config_path": str(here / "knowledge.yaml"),
         "enabled": True,
         "trusted": False,

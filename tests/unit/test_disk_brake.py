@@ -4,15 +4,17 @@ import asyncio
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from app.roles import disk_brake
-from app.roles.disk_brake import DiskBrake, Room, room_of
+from app.roles.disk_brake import DiskBrake, FullDisk, Room, room_of
 from app.roles.role_log import make_log
 from app.roles.runtime import Runtime
+from domain.errors import DiskFullError, StorageError
 from domain.layout import BaseLayout, sidecars
 from domain.settings import Settings
 from scheduler.queue.client import PageQueue
@@ -79,3 +81,35 @@ async def test_writing_waits_says_why_and_goes_on(tmp_path: Path, monkeypatch: p
         await eventually_true(lambda: said.causes[-1] == "")
         assert await _passes(brake)
         assert runtime.status.waits_for == ""
+
+
+async def test_a_write_that_found_no_room_is_tried_again_once_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P23, fault 11: somebody else has filled the disk between two looks; the brake is shut at once."""
+    monkeypatch.setattr(disk_brake, "LOOK_EVERY_S", 0.01)
+    runtime, said, room = runtime_of(tmp_path), Said(), [Room(0, 64 * MIB)]
+    brake = DiskBrake(runtime, cast(PageQueue, said), lambda _: room[0])
+    waiting = asyncio.create_task(brake.await_room(DiskFullError("no space left to write k.db", hint="free some")))
+    async with braking(brake):
+        await eventually_true(lambda: bool(said.causes))
+        assert "room on the disk" in said.causes[0]
+        assert not await _passes(brake)
+        assert not waiting.done()
+        room[0] = Room(100 * MIB, 64 * MIB)
+        await waiting
+        assert await _passes(brake)
+
+
+def test_a_full_disk_is_said_once_a_minute_and_any_other_error_is_raised(tmp_path: Path) -> None:
+    runtime, now_s = runtime_of(tmp_path), [0.0]
+    written = io.StringIO()
+    runtime = replace(runtime, log=make_log("scheduler", "json", written))
+    disk = FullDisk(runtime, lambda: now_s[0])
+    for now_s[0] in (0.0, 1.0, 59.0, 61.0):
+        with disk.passed_over():
+            raise DiskFullError("no space left to write state.db", hint="free some")
+    assert written.getvalue().count("disk_full") == 2
+    assert runtime.status.waits_for == "room on the disk"
+    with pytest.raises(StorageError), disk.passed_over():
+        raise StorageError("broken", hint="none")

@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp_exposure import DECLARED, ENUMERATE, READ, SEARCH, ToolDeclaration, exposed_tools, exposure_warnings
+from app.mcp_exposure import (
+    DECLARED,
+    ENUMERATE,
+    READ,
+    SEARCH,
+    ToolDeclaration,
+    declaration_of,
+    exposed_tools,
+    exposure_warnings,
+    is_listed,
+)
 from domain.errors import ConfigurationError, UsageError
 from domain.settings import McpSettings, Settings
 
@@ -37,7 +47,7 @@ def test_an_unknown_name_is_refused_with_the_set() -> None:
 
 def test_a_new_tool_exposes_nothing_by_itself() -> None:
     """S0-80: a dummy tool beside the others is served when it is named, and not before."""
-    declared = (*DECLARED, ToolDeclaration("knowledge_dummy"))
+    declared = (*DECLARED, ToolDeclaration("knowledge_dummy", "read"))
     names = [tool.name for tool in DECLARED]
     assert "knowledge_dummy" not in exposed_tools(names, BASE, declared=declared)
     assert exposed_tools(["knowledge_dummy"], BASE, declared=declared) == ("knowledge_dummy",)
@@ -51,9 +61,29 @@ def test_a_tool_that_writes_needs_one_word_more() -> None:
     assert exposed_tools([WRITING.name], allowed, declared=(WRITING,)) == (WRITING.name,)
 
 
-def test_no_tool_writes() -> None:
-    """S1-58."""
-    assert {tool.tool_class for tool in DECLARED} == {"read"}
+def test_a_tool_that_nobody_has_classified_writes() -> None:
+    """S4-28: what is not said of a tool is the narrower, so that forgetting it opens nothing."""
+    declared = (*DECLARED, ToolDeclaration("knowledge_new"))
+    with pytest.raises(ConfigurationError, match="allow_write"):
+        exposed_tools(["knowledge_new"], BASE, declared=declared)
+    assert declaration_of("knowledge_new") == ToolDeclaration("knowledge_new", "write", "full")
+    assert not is_listed(declaration_of("knowledge_new"), "agent")
+
+
+def test_every_tool_and_what_it_is() -> None:
+    """S1-58, S4-17, S4-20: whoever adds a tool says here what it is; none writes."""
+    assert [(tool.name, tool.tool_class, tool.profile) for tool in DECLARED] == [
+        ("knowledge_search", "read", "agent"),
+        ("knowledge_enumerate", "read", "agent"),
+        ("knowledge_read", "read", "agent"),
+    ]
+
+
+def test_the_full_list_shows_what_the_short_one_leaves_out() -> None:
+    """S4-17."""
+    advanced = ToolDeclaration("knowledge_advanced", "read", "full")
+    assert [is_listed(advanced, profile) for profile in ("agent", "full")] == [False, True]
+    assert all(is_listed(tool, profile) for tool in DECLARED for profile in ("agent", "full"))
 
 
 @pytest.mark.parametrize(

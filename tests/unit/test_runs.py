@@ -5,8 +5,9 @@ from typing import Any, get_args
 
 import pytest
 
-from app.present_runs import average_pace, pace, state_words, still_s
+from app.present_runs import average_pace, pace, state_words
 from app.run_request import RunRequest
+from app.run_standstill import still_s
 from app.runs import again, error_of_run, exit_status_of
 from domain import errors
 from domain.errors import KnowledgeError, RefusedError

@@ -7,10 +7,10 @@ as one function on the connection's thread, so that no await stands between BEGI
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from domain.errors import StorageError
+from domain.errors import DiskFullError, StorageError
 from domain.measures import (
     COMMITS,
     GROUP_BYTES,
@@ -46,12 +46,27 @@ Observe = Callable[[FinishedPage, PageOutcome], None]
 AwaitsMore = Callable[[int], bool]
 """Whether more pages will come by themselves while this many wait: the writer may then wait for them."""
 
-PassBy = Callable[[], Awaitable[None]]
-"""Waited for before each group: returns when writing is permitted."""
+
+class Brake(Protocol):
+    """What keeps the writer from writing."""
+
+    async def pass_by(self) -> None:
+        """Waited for before each group: returns when writing is permitted."""
+        ...
+
+    async def await_room(self, error: DiskFullError) -> None:
+        """Told that a group found no room on the disk: returns when it is to be tried again, or raises."""
+        ...
 
 
-async def _pass_at_once() -> None:
-    return
+class Unbraked:
+    """Of a run on a command line, which ends where its disk is full."""
+
+    async def pass_by(self) -> None:
+        return
+
+    async def await_room(self, error: DiskFullError) -> None:
+        raise error
 
 
 class Waiting(NamedTuple):
@@ -73,7 +88,7 @@ class DocumentWriter:
         record: RecordOutcomes,
         observe: Observe,
         awaits_more: AwaitsMore = lambda waiting: False,
-        pass_by: PassBy = _pass_at_once,
+        brake: Brake | None = None,
         telemetry: Telemetry = SILENCE,
     ) -> None:
         self._connection = connection
@@ -81,7 +96,7 @@ class DocumentWriter:
         self._record = record
         self._observe = observe
         self._awaits_more = awaits_more
-        self._pass_by = pass_by
+        self._brake: Brake = brake or Unbraked()
         self._telemetry = telemetry
         self._waiting: deque[Waiting] = deque()
         self._committing: Sequence[Waiting] = ()
@@ -111,7 +126,7 @@ class DocumentWriter:
                 self._arrived.clear()
                 while self._waiting:
                     await self._linger()
-                    await self._pass_by()
+                    await self._brake.pass_by()
                     await self._commit_group(self._next_group())
         except Exception as error:
             self._broken = error
@@ -144,7 +159,7 @@ class DocumentWriter:
         pages = [one.page for one in waiting]
         began_s = time.monotonic()
         self._committing = waiting
-        outcomes, hold_s = await run_on_connection(self._connection, self._commit_pages, pages)
+        outcomes, hold_s = await self._committed(pages)
         self._committing = ()
         self.holds_s.append(hold_s)
         self._group_bytes = next_group_bytes(self._group_bytes, hold_s)
@@ -153,6 +168,14 @@ class DocumentWriter:
             self._observe(page, outcome)
             if not answer.done():
                 answer.set_result(outcome)
+
+    async def _committed(self, pages: Sequence[FinishedPage]) -> tuple[list[PageOutcome], float]:
+        """Tried again after a full disk: what was in the store all the same is met as the same pages once more."""
+        while True:
+            try:
+                return await run_on_connection(self._connection, self._commit_pages, pages)
+            except DiskFullError as error:
+                await self._brake.await_room(error)
 
     def _tell(self, group: Sequence[Waiting], began_s: float, hold_s: float) -> None:
         told = self._telemetry
