@@ -7,11 +7,11 @@ from typing import Any
 
 from app.approving import HeldList
 from app.present import Json, error_json
-from app.present_http import without_places
+from app.present_http import not_built_for_readers, without_places
 from app.present_runs import now_words, run_json, runs_json
 from app.run_standstill import still_s
 from app.runs import ShownRun
-from domain.errors import KnowledgeError
+from domain.errors import KnowledgeError, NotBuiltError
 from domain.settings import Settings
 from store.run_port import Change
 from store.state_port import RemovalCandidate
@@ -47,6 +47,15 @@ def machine_places(settings: Settings) -> list[str]:
     """Paths that sentences may name, the longest first."""
     places = [settings.home, *(root.path for root in settings.roots), settings.config_path]
     return sorted({str(place) for place in places if place is not None}, key=len, reverse=True)
+
+
+def told_to_readers(error: KnowledgeError, settings: Settings) -> KnowledgeError:
+    """The error for callers who are told of no place on this machine; it may be the same one, changed."""
+    if isinstance(error, NotBuiltError):
+        return not_built_for_readers()
+    places = machine_places(settings)
+    error.message, error.hint = without_named(error.message, places), without_named(error.hint, places)
+    return error
 
 
 def without_named(value: Any, places: Sequence[str]) -> Any:

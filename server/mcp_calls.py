@@ -20,6 +20,7 @@ from app.mcp_cursor import about_call, parse_cursor
 from app.mcp_exposure import ENUMERATE, READ, SEARCH
 from app.open_bases import OpenBases
 from app.present import not_built_message
+from app.present_http_runs import told_to_readers
 from app.present_mcp import ToolAnswer, budget_chars
 from app.present_mcp_enumerate import enumerate_not_built_answer, enumerate_tool_answer
 from app.present_mcp_read import read_not_built_answer, read_tool_answer
@@ -146,11 +147,15 @@ class ToolCalls:
     @contextmanager
     def _opened(self) -> Iterator[ReadableBase]:
         """Nothing is written, not even the last step of a restore. Raises NotBuiltError naming the places that were
-        looked at."""
+        looked at; an agent of a service, which may run on another machine, is told of no place."""
         try:
             with self._reading() as base:
                 yield base
-        except NotBuiltError:
+        except KnowledgeError as error:
+            if self._shared is not None:
+                raise told_to_readers(error, self.settings) from None
+            if not isinstance(error, NotBuiltError):
+                raise
             message, hint = not_built_message(self._loaded.located, self.settings, absence_of(self.settings))
             raise NotBuiltError(message, hint=hint) from None
 

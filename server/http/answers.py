@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.present import Json
+from app.present_http_runs import without_named
 from app.present_safe import json_safe, name
 from domain.errors import KnowledgeError, NotFoundError, UsageError
 from store.port import StoreIdentity
@@ -58,8 +60,9 @@ def json_line(value: Json) -> str:
     return json_safe(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) + "\n"
 
 
-def problem(error: KnowledgeError) -> Response:
-    return _problem(error, error.http_status)
+def problem(error: KnowledgeError, *, hidden: Sequence[str] = ()) -> Response:
+    """`hidden`: places of the machine that whoever asks is not told."""
+    return _problem(error, error.http_status, hidden)
 
 
 def routing_problem(request: Request, error: Exception) -> Response:
@@ -76,13 +79,13 @@ def routing_problem(request: Request, error: Exception) -> Response:
     return answer
 
 
-def _problem(error: KnowledgeError, status: int) -> Response:
+def _problem(error: KnowledgeError, status: int, hidden: Sequence[str] = ()) -> Response:
     value = {
         "type": "about:blank",
         "title": error.code,
         "status": status,
-        "detail": error.message,
+        "detail": without_named(error.message, hidden),
         "code": error.code,
-        "hint": error.hint or None,
+        "hint": without_named(error.hint, hidden) or None,
     }
     return Response(json_line(value), status, media_type=PROBLEM_TYPE, headers=HEADERS)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.config import Loaded
 from app.open_bases import OpenBases
+from app.present_http_runs import machine_places
 from app.query_embedder import QueryEmbedder
 from domain.errors import KnowledgeError
 from server.http.access import Access, access_of, guarded, host_refusal, require_scope, require_wanted
@@ -21,6 +22,7 @@ from server.http.access_hosts import addressed, host_rules
 from server.http.answers import problem, routing_problem
 from server.http.limits import Limits, limited, told_fault
 from server.http.parts import Endpoint, HttpParts, QueueStands
+from server.http.reading import may_operate
 from server.http.refusals import RequestRefusedError, refused
 from server.http.run_numbers import take_run_numbers
 from server.http.sign_in_endpoints import asked_path, sign_in_form, sign_in_routes
@@ -105,6 +107,7 @@ def service_app(parts: HttpParts, health: ASGIApp) -> ASGIApp:
 
 
 def _handler(parts: HttpParts, access: Access, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    places = machine_places(parts.settings)
     is_public = endpoint.path.startswith(f"/{FOLDER}/")  # what the sign-in form is shown with, too
 
     async def handle(request: Request) -> Response:
@@ -116,7 +119,7 @@ def _handler(parts: HttpParts, access: Access, endpoint: Endpoint) -> Callable[[
         except RequestRefusedError as refusal:
             return _sign_in_instead(access, request, endpoint, refusal.response) or refusal.response
         except KnowledgeError as error:
-            return problem(error)
+            return problem(error, hidden=() if may_operate(request) else places)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told in words and ends nothing else
             told_fault(error)
             return refused(500, "unexpected", "an unexpected error; the service's log says where")
