@@ -24,7 +24,8 @@ pytestmark = pytest.mark.redis
 
 @pytest.fixture(scope="module")
 def it() -> Iterator[Service]:
-    with scratch_directory() as place, service(place, files=many_files(60, words=20)) as started:
+    # more pages than are in hand at a time: a pause has something to hold
+    with scratch_directory() as place, service(place, files=many_files(60, words=20), files_per_job=1) as started:
         started.start_all()
         assert started.ended(started.submit()).state == "done"
         yield started

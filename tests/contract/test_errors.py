@@ -12,6 +12,7 @@ import domain
 import embedding
 import retrieval
 import scheduler
+import server
 import store
 import workers
 from app.present import error_json
@@ -42,6 +43,7 @@ GOLDEN = {
     "embeddings_unavailable": (15, 503),
     "embeddings_changed": (15, 409),
     "queue_unreachable": (16, 503),
+    "too_many_streams": (1, 503),
     "interrupted": (130, 500),
     "cancelled": (130, 500),
     "store_refused": (1, 500),  # these two are told of a file, never of a command
@@ -51,7 +53,7 @@ GOLDEN = {
 
 def every_error() -> Iterator[type[KnowledgeError]]:
     """All classes of the tree, wherever they are defined."""
-    for package in (domain, store, embedding, retrieval, scheduler, workers, app, cli):
+    for package in (domain, store, embedding, retrieval, scheduler, workers, app, server, cli):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     waiting = [KnowledgeError]

@@ -140,7 +140,9 @@ class Service:
 
 
 @contextmanager
-def service(folder: Path, *, configuration: str = "", files: dict[str, str] | None = None) -> Iterator[Service]:
+def service(
+    folder: Path, *, configuration: str = "", files: dict[str, str] | None = None, files_per_job: int = 64
+) -> Iterator[Service]:
     """A folder with a configuration and documents, and a queue; roles are started by the test."""
     docs = folder / "docs"
     docs.mkdir()
@@ -150,7 +152,8 @@ def service(folder: Path, *, configuration: str = "", files: dict[str, str] | No
         path.write_text(text, encoding="utf-8")
     server = EmbeddedValkey()
     address = server.start()
-    lines = ["knowledge:", "  identity: base", "  paths: [docs/]", f"  queue: {{url: 'unix://{address.socket}'}}"]
+    queue = f"{{url: 'unix://{address.socket}', files_per_job: {files_per_job}}}"
+    lines = ["knowledge:", "  identity: base", "  paths: [docs/]", f"  queue: {queue}"]
     (folder / "knowledge.yaml").write_text("\n".join([*lines, configuration]) + "\n", encoding="utf-8")
     it = Service(folder, address.socket)
     try:
