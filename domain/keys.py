@@ -37,3 +37,14 @@ def unique_name(wanted: str, taken: frozenset[str] | set[str]) -> str:
 def printable(name: str) -> str:
     """A file name in printable form: bytes that are no UTF-8 stand as \\xNN."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a name came from UTF-8 bytes: others carry surrogates (os.fsdecode)."""
+    if name.isascii():
+        return True
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

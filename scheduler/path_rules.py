@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from domain.files import Reason
+from domain.keys import is_utf8
 from domain.layout import DATABASE_NAME, LOCK_NAME, STATE_NAME, is_home
 from scheduler.ignore_rules import IGNORE_FILE_NAME, IgnoreScope, read_ignore_file
 from scheduler.walk import WalkRules
@@ -94,7 +95,7 @@ def _folder_left_out(rules: WalkRules, scope: _Scope, name: str, relative: str) 
         return LeftOut("hidden_folder", Reason.EXCLUDED, relative)
     if name in rules.exclude_dirs:
         return LeftOut("exclude_dirs", Reason.EXCLUDED, relative, name)
-    if not _is_utf8(name):
+    if not is_utf8(name):
         return LeftOut("name", Reason.NAME_NOT_UTF8, relative)
     if path == rules.home or _holds_an_index(path):
         return LeftOut("index_folder", Reason.EXCLUDED, relative)
@@ -104,7 +105,7 @@ def _folder_left_out(rules: WalkRules, scope: _Scope, name: str, relative: str) 
 def _file_left_out(rules: WalkRules, scope: _Scope, name: str, relative: str) -> LeftOut | None:
     if not name.lower().endswith(rules.extensions):
         return LeftOut("extension", Reason.EXCLUDED, relative, ", ".join(rules.extensions))
-    if not _is_utf8(relative):
+    if not is_utf8(relative):
         return LeftOut("name", Reason.NAME_NOT_UTF8, relative)
     found = scope.leaving_out(relative)
     if found is not None:
@@ -138,11 +139,3 @@ def _mode(path: Path) -> int:
         return path.lstat().st_mode
     except (OSError, ValueError):
         return 0
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from domain.files import FileStat, Reason, fold_signed_64
-from domain.keys import printable
+from domain.keys import is_utf8, printable
 from domain.layout import DATABASE_NAME, LOCK_NAME, STATE_NAME, is_home
 from scheduler.ignore_rules import IGNORE_FILE_NAME, IgnoreScope, read_ignore_file
 
@@ -117,7 +117,7 @@ def walk_files(rules: WalkRules, report: WalkReport, relative_paths: tuple[str, 
         except OSError as error:
             report.problems.append((rules.prefix + printable(relative), error.strerror or "unreadable"))
             continue
-        if not _is_utf8(relative):
+        if not is_utf8(relative):
             yield WalkedFile(rules.prefix + printable(relative), _NO_STAT, Reason.NAME_NOT_UTF8)
             continue
         scope = _scope_down_to(rules, report, f"{directory}/" if directory else "", up_to_end=True)
@@ -180,7 +180,7 @@ def _is_left_out(rules: WalkRules, scope: IgnoreScope, name: str, relative: str)
         name[0] == "."
         or name in rules.exclude_dirs
         or rules.root / relative == rules.home
-        or not _is_utf8(name)
+        or not is_utf8(name)
         or (not scope.is_open and scope.leaves_out(relative))
     )
 
@@ -227,7 +227,7 @@ def _descend(
     level = stack[-1]
     relative = level.relative + name
     if _is_left_out(rules, level.scope, name[:-1], relative):
-        if not _is_utf8(name):
+        if not is_utf8(name):
             report.notes.append(f"{rules.prefix}{printable(relative)}: its name is no UTF-8, not entered")
         return None
     below = _enter(rules, report, entry.path, relative, level.scope, is_start=False)
@@ -243,7 +243,7 @@ def _file(
     """What is met of one entry that is no directory. The hot path of a run that changes nothing."""
     if not name.endswith(rules.extensions) and not name.lower().endswith(rules.extensions):
         return None
-    if not name.isascii() and not _is_utf8(name):
+    if not name.isascii() and not is_utf8(name):
         return WalkedFile(printable(level.key_prefix + name), _NO_STAT, Reason.NAME_NOT_UTF8)
     try:
         status = entry.stat(follow_symlinks=False)
@@ -258,14 +258,3 @@ def _file(
     if status.st_mode & _FILE_KIND != _REGULAR or not level.is_open:
         skip = _skip_of(status.st_mode, level.scope, level.relative + name)
     return _new_walked(WalkedFile, (level.key_prefix + name, file_stat(status), skip))
-
-
-def _is_utf8(name: str) -> bool:
-    """Whether a name came from UTF-8 bytes: others carry surrogates (os.fsdecode)."""
-    if name.isascii():
-        return True
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

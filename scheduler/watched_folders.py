@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from domain.keys import is_utf8
 from domain.layout import is_home
 from scheduler.ignore_rules import IGNORE_FILE_NAME, IgnoreScope, read_ignore_file, scope_of_root
 
@@ -100,7 +101,7 @@ def leads_out(root: WatchedRoot, relative: str) -> bool:
 
 def _below(root: WatchedRoot, relative: str, name: str, scope: IgnoreScope) -> WatchedFolder | None:
     """As app's walk decides (scheduler.walk)."""
-    if name[0] == "." or name in root.exclude_dirs or (not name.isprintable() and not _is_utf8(name)):
+    if name[0] == "." or name in root.exclude_dirs or (not name.isprintable() and not is_utf8(name)):
         return None
     if f"{root.path}/{relative}" == f"{root.home}/" or (not scope.is_open and scope.leaves_out(relative)):
         return None
@@ -112,11 +113,3 @@ def _within(root: WatchedRoot, relative: str, scope: IgnoreScope) -> IgnoreScope
     if not os.path.lexists(folder / IGNORE_FILE_NAME):
         return scope
     return scope.within(relative, read_ignore_file(folder, lambda _problem: None))
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

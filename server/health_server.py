@@ -16,8 +16,11 @@ MAX_CONNECTIONS = 32
 CONNECTION_LIVES_S = 10.0  # an answer takes milliseconds: whoever sends a request byte by byte holds a place no longer
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
-    """Listening. Raises UsageError where it cannot."""
+HEALTH_PORT_HINT = "choose another with --health-port; 0: no health page"
+
+
+def bound_socket(host: str, port: int, *, what: str = "the health page", hint: str = HEALTH_PORT_HINT) -> socket.socket:
+    """Listening. Raises UsageError where it cannot, which says what should have listened."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with contextlib.ExitStack() as undo:
@@ -29,8 +32,8 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "no such name"
         raise UsageError(
-            f"the health page cannot listen on port {port} of {host}: {cause}",
-            hint="choose another with --health-port; 0: no health page",
+            f"{what} cannot listen on port {port} of {host}: {cause}",
+            hint=hint,
         ) from None
     return listening
 

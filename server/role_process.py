@@ -15,6 +15,7 @@ from app.roles.role_log import LogFormat, fault_of, hear_libraries, make_log
 from app.roles.role_metrics import RoleMetrics
 from app.roles.runtime import Runtime
 from app.roles.table import ROLES
+from app.tracing import process_tracer
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout
 from scheduler.queue.leases import holder_id
@@ -37,9 +38,10 @@ def serve(
 
         settings = (loaded := at_place(loaded, *health)).settings
         refuse_unfit(settings)
-    listening = bound_socket(*health) if health is not None else None
+    listening = _listening(role, *health) if health is not None else None
     log = make_log(role, log_format)
     hear_libraries(log)
+    process_tracer()  # what keeps it from tracing stands in the log before the first question
     metrics = RoleMetrics(role)
     runtime = Runtime(settings, BaseLayout(settings.home), role, holder_id(), log, telemetry=metrics)
     return asyncio.run(_run(runtime, _shown_work(loaded, runtime, metrics, listening), with_input=with_input))
@@ -70,6 +72,13 @@ async def _working(runtime: Runtime, rendered: Callable[[], bytes], listening: s
         if pages is not None:
             pages.cancel()
             await asyncio.gather(pages, return_exceptions=True)
+
+
+def _listening(role: str, host: str, port: int) -> socket.socket:
+    """Where a role is asked: its health page, or the whole service."""
+    if role != "serve":
+        return bound_socket(host, port)
+    return bound_socket(host, port, what="the service", hint="choose another with server.port, or with --health-port")
 
 
 async def _run(runtime: Runtime, work: Callable[[], Awaitable[None]], *, with_input: bool) -> int:

@@ -17,6 +17,7 @@ from server.http.access import refuse_open_place
 from server.http.connections import answer_at
 from server.http.service import http_parts, mcp_only_app, service_app
 
+MCP_PORT_HINT = "choose another with mcp.port; without one /mcp is on the service's own port"
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # listened on: opened at
 
 
@@ -45,7 +46,7 @@ async def serving(loaded: Loaded, runtime: Runtime, rendered: Callable[[], bytes
     with http_parts(loaded, lambda: runtime.status.queue) as parts:
         apps = [(service_app(parts, health_app(runtime, rendered)), listening)]
         if mcp.port and mcp.tools:
-            apps.append((mcp_only_app(parts), bound_socket(server.host, mcp.port)))
+            apps.append((mcp_only_app(parts), bound_socket(server.host, mcp.port, what="MCP", hint=MCP_PORT_HINT)))
             runtime.log.info("listens", address=f"{address_to_open(server, mcp.port)}mcp")
         runtime.log.info("listens", address=address_to_open(server, server.port))
         answering = [asyncio.ensure_future(answer_at(place, app, closing=parts.closing)) for app, place in apps]

@@ -17,8 +17,9 @@ from server.http.reading import opened
 from server.pages.document_link import document_link
 from server.pages.layout import Visit, answered, error_parts, hint_words, notices, page, visit_of
 from server.pages.markup import NOTHING, Html, joined, tag
-from server.pages.search_page import MAX_QUERY_CHARS, path_box, root_choice
+from server.pages.search_page import MAX_QUERY_CHARS, path_box, query_box, root_choice
 
+ASKED_FOR = "Words that every document holds"
 ROWS = 50
 MAX_PAGE = 2000
 SORTS: dict[MatchSort, str] = {"matches": "Most matches first", "path": "By path"}
@@ -76,20 +77,7 @@ def _look(parts: HttpParts, request: Request, asked: Asked) -> Found:
 
 
 def _form(visit: Visit, asked: Asked, roots: tuple[str, ...]) -> Html:
-    box = tag(
-        "input",
-        id="q",
-        type="search",
-        name="q",
-        value=asked.q,
-        maxlength=MAX_QUERY_CHARS,
-        autocomplete="off",
-        autocapitalize="off",
-        spellcheck="false",
-        aria_label="Words that every document holds",
-        placeholder="Words that every document holds",
-        autofocus=not asked.q,
-    )
+    box = query_box(asked.q, label=ASKED_FOR, placeholder=ASKED_FOR)
     sorts = [tag("option", label, value=sort, selected=sort == asked.sort) for sort, label in SORTS.items()]
     filters = (
         tag("label", "Order ", tag("select", sorts, name="sort")),

@@ -91,20 +91,7 @@ async def search_page(parts: HttpParts, request: Request) -> Response:
 def _form(parts: HttpParts, visit: Visit, asked: Asked, roots: tuple[str, ...]) -> Html:
     """Works by itself: the answer is another page."""
     has_modes = parts.settings.embeddings is not None or asked.mode != "auto"
-    box = tag(
-        "input",
-        id="q",
-        type="search",
-        name="q",
-        value=asked.q,
-        maxlength=MAX_QUERY_CHARS,
-        autocomplete="off",
-        autocapitalize="off",
-        spellcheck="false",
-        aria_label="Search for",
-        placeholder="Search the documents",
-        autofocus=not asked.q,
-    )
+    box = query_box(asked.q, label="Search for", placeholder="Search the documents")
     modes = [tag("option", label, value=mode, selected=mode == asked.mode) for mode, label in MODES.items()]
     return tag(
         "form",
@@ -120,6 +107,23 @@ def _form(parts: HttpParts, visit: Visit, asked: Asked, roots: tuple[str, ...]) 
         class_="search",
         role="search",
         action=visit.link("/"),
+    )
+
+
+def query_box(query: str, *, label: str, placeholder: str) -> Html:
+    return tag(
+        "input",
+        id="q",
+        type="search",
+        name="q",
+        value=query,
+        maxlength=MAX_QUERY_CHARS,
+        autocomplete="off",
+        autocapitalize="off",
+        spellcheck="false",
+        aria_label=label,
+        placeholder=placeholder,
+        autofocus=not query,
     )
 
 
