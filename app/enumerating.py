@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from app.consistency import matched_consistently
 from app.search_context import refuse_unknown_root
+from app.tracing import enumeration_span, tell_enumerated
 from app.wiring import ReadableBase
 from domain.errors import UsageError
 from retrieval.enumeration import describe_documents, enumerate_documents, find_documents
@@ -23,9 +24,12 @@ def enumerate_base(base: ReadableBase, request: MatchRequest) -> MatchAnswer:
     least number of matches below 1; and what the store raises.
     """
     _refuse_unfit(base, request)
-    with base.store.snapshot() as snapshot:
-        answer = enumerate_documents(snapshot, request)
-    return matched_consistently(answer, base)
+    with enumeration_span() as span:
+        with base.store.snapshot() as snapshot:
+            answer = enumerate_documents(snapshot, request)
+        answer = matched_consistently(answer, base)
+        tell_enumerated(span, answer, len(answer.documents))
+    return answer
 
 
 @contextmanager
@@ -36,12 +40,15 @@ def enumerated_pages(
     inside of the `with`, which holds one state of the store: keep it short. Raises the same."""
     _refuse_unfit(base, request)
     with base.store.snapshot() as snapshot:
-        found = find_documents(snapshot, request)
+        with enumeration_span() as span:  # not around the pages, which another thread may read
+            found = find_documents(snapshot, request)
+            answer = matched_consistently(found.answer, base)
+            tell_enumerated(span, answer, len(found.ids))
         pages = (
             describe_documents(snapshot, found, found.ids[first : first + DOCUMENTS_A_PAGE])
             for first in range(0, len(found.ids), DOCUMENTS_A_PAGE)
         )
-        yield matched_consistently(found.answer, base), pages
+        yield answer, pages
 
 
 def document_budget(max_injected_tokens: int) -> int:

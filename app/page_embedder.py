@@ -33,6 +33,7 @@ async def page_embedder(
         yield None
         return
     from app.config import embeddings_key
+    from app.tracing import process_tracer
     from embedding.build import make_embedder
     from store.sqlite import SqliteStore
 
@@ -44,6 +45,7 @@ async def page_embedder(
         waiting=voice.tell,
         share=share,
         telemetry=telemetry,
+        tracer=process_tracer(),
     )
     store = SqliteStore(database, base_id=None)
     target = VectorTarget(plan.target, plan.beside, plan.settings.commit == "words_first", plan.verified)

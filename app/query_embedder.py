@@ -120,9 +120,10 @@ async def _refuse_replaced(embedder: Embedder, pinned: PinnedIdentity) -> None:
 
 def _configured_embedder(settings: EmbeddingsSettings, expected: Expected) -> Embedder:
     from app.config import embeddings_key
+    from app.tracing import process_tracer
     from embedding.build import make_embedder
 
     try:
-        return make_embedder(settings, embeddings_key(settings), expected=expected)
+        return make_embedder(settings, embeddings_key(settings), expected=expected, tracer=process_tracer())
     except ConfigurationError as error:  # words can be searched all the same, and the tier line says why they are
         raise QueryUnreachableError(error.message) from error

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+from app.tracing import traced_search
 from domain.errors import EmbeddingsChangedError
 from domain.settings import EmbeddingsSettings
 from domain.vectors import PinnedIdentity
@@ -23,6 +25,11 @@ def answer(store: SqliteStore, request: SearchRequest, meaning: Meaning | None) 
 
     Raises what retrieval.query_vector and retrieval.search say.
     """
+    find = partial(_answer, store, request, meaning)
+    return traced_search(find, request.mode, with_meaning=meaning is not None)
+
+
+def _answer(store: SqliteStore, request: SearchRequest, meaning: Meaning | None) -> SearchAnswer:
     wanted = meaning.wanted if meaning is not None else None
     for _ in range(MAX_TRIES):
         with store.snapshot() as snapshot:

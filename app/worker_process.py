@@ -21,6 +21,7 @@ from arq.worker import Worker, func
 
 from app.assignment import READY_LINE, Assignment, LastWords
 from app.page_embedder import page_embedder
+from app.tracing import end_tracing
 from domain.errors import KnowledgeError, StorageError
 from scheduler.queue.client import PageQueue, open_pool, queue_errors
 from scheduler.queue.names import QueueNames
@@ -138,6 +139,7 @@ def _die_with_starter() -> None:
     """End this process when standard input closes. Whatever it was at is redone: nothing here is the record."""
     while sys.stdin.buffer.read(4096):
         pass
+    end_tracing()
     os._exit(0)
 
 

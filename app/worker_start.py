@@ -3,6 +3,12 @@
 import asyncio
 import sys
 from asyncio.subprocess import Process
+from contextlib import suppress
+
+from app.config import process_environ
+from app.tracing import asks_for_traces
+
+LAST_SPANS_S = 2.0  # twice what a worker itself waits for
 
 
 async def start_worker() -> Process:
@@ -18,6 +24,10 @@ async def start_worker() -> Process:
 
 
 async def end_worker(process: Process) -> None:
+    if process.returncode is None and process.stdin is not None and asks_for_traces(process_environ()):
+        process.stdin.close()  # it sends its last spans, and goes
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), LAST_SPANS_S)
     if process.returncode is None:
         process.kill()
     await process.wait()

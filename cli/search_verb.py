@@ -1,6 +1,7 @@
 """`knowledge search`: parses and prints; retrieval.search answers."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -9,6 +10,7 @@ from app.consistency import told_consistently
 from app.present import json_text
 from app.present_search import Link, not_built_json, search_json, search_text
 from app.search_context import index_state, refuse_unknown_root, urls_of
+from app.tracing import traced_search
 from cli import terminal
 from cli.arguments import CONFIG_FLAG, JSON_FLAG, Arguments, Flag, TableVerb
 from cli.chosen_base import chosen, opened, tell_notes
@@ -106,7 +108,7 @@ def _search(base: "ReadableBase", request: SearchRequest, embeddings: Embeddings
     """By words alone nothing of the vector tier is imported: a search in a fresh process must be quick."""
     if embeddings is None and request.mode in ("auto", "lexical"):
         with base.store.snapshot() as snapshot:
-            return search(snapshot, request)
+            return traced_search(partial(search, snapshot, request), request.mode, with_meaning=False)
     from app.searching import answer, query_meaning
 
     with query_meaning(embeddings) as meaning:

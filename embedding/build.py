@@ -3,6 +3,7 @@
 from domain.errors import ConfigurationError
 from domain.settings import EmbeddingsSettings
 from domain.telemetry import SILENCE, Telemetry
+from domain.tracing import UNTRACED, Tracer
 from embedding.addresses import parse_base_url
 from embedding.known_models import LOCAL_MODEL
 from embedding.port import Embedder, Expected, Waiting
@@ -22,6 +23,7 @@ def make_embedder(
     waiting: Waiting = _unheard,
     share: float = 1.0,
     telemetry: Telemetry = SILENCE,
+    tracer: Tracer = UNTRACED,
 ) -> Embedder:
     """The embedder of a base, to be used from one event loop and closed.
 
@@ -37,12 +39,12 @@ def make_embedder(
             )
         from embedding.local import LocalEmbedder
 
-        return LocalEmbedder(settings.document_prefix, telemetry)
+        return LocalEmbedder(settings.document_prefix, telemetry, tracer)
     from embedding.client import EmbeddingClient
     from embedding.openai_embedder import OpenAIEmbedder
 
     client = EmbeddingClient(settings, key, expected=expected, waiting=waiting, share=share)
-    client.telemetry = telemetry
+    client.telemetry, client.tracer = telemetry, tracer
     return OpenAIEmbedder(client, settings, server=client.host, expected=expected, telemetry=telemetry)
 
 

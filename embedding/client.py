@@ -19,6 +19,7 @@ from domain.errors import ConfigurationError, EmbeddingsChangedError, Embeddings
 from domain.measures import EMBEDDING_RETRIES
 from domain.settings import EmbeddingsSettings
 from domain.telemetry import SILENCE, Telemetry
+from domain.tracing import UNTRACED, Tracer
 from embedding.addresses import check_base_url, parse_base_url
 from embedding.answers import BatchAnswer, read_answer
 from embedding.canary import REINDEX_HINT
@@ -85,6 +86,7 @@ class EmbeddingClient:
         )
         self._refusals_in_a_row = 0
         self.telemetry: Telemetry = SILENCE  # told of every request
+        self.tracer: Tracer = UNTRACED  # likewise
 
     def __repr__(self) -> str:
         return f"EmbeddingClient({self.host!r}, {self._settings.model!r})"
@@ -100,16 +102,16 @@ class EmbeddingClient:
         """
         arrived_at = self._gate.endings_of_patience
         answers_at_failures: set[int] = set()
-        is_again = False
+        attempts = 0
 
         async def attempt() -> BatchAnswer:
-            nonlocal is_again
-            if is_again:
+            nonlocal attempts
+            if attempts:
                 self.telemetry.count(EMBEDDING_RETRIES)
-            is_again = True
+            attempts += 1
             try:
                 async with self._slots, self._gate.passage(arrived_at):
-                    return await self._counted(texts)
+                    return await self._counted(texts, attempts)
             except Unreachable as failure:
                 if failure.kind != "busy":
                     answers_at_failures.add(self._gate.answers)
@@ -122,11 +124,11 @@ class EmbeddingClient:
         retrying = AsyncRetrying(retry=retry_if_exception_type(Unreachable), wait=wait_none(), reraise=True)
         return await retrying(attempt)
 
-    async def request_once(self, texts: Sequence[str]) -> BatchAnswer:
+    async def request_once(self, texts: Sequence[str], attempt: int = 1) -> BatchAnswer:
         """One POST, tried once and under no limit but the deadline. Raises Unreachable, Rejected or
         EmbeddingsChangedError (another model's name; another dimension is a Rejected that carries it).
         """
-        with measured(self.telemetry, len(texts)):
+        with measured(self.telemetry, len(texts), self.tracer, attempt):
             return await self._asked_once(texts)
 
     async def _asked_once(self, texts: Sequence[str]) -> BatchAnswer:
@@ -142,9 +144,9 @@ class EmbeddingClient:
             raise self._failure(reply, texts)
         return self._as_expected(read_answer(reply.body, len(texts)))
 
-    async def _counted(self, texts: Sequence[str]) -> BatchAnswer:
+    async def _counted(self, texts: Sequence[str], attempt: int) -> BatchAnswer:
         try:
-            answer = await self.request_once(texts)
+            answer = await self.request_once(texts, attempt)
         except Rejected as rejected:
             if rejected.is_refusing:
                 self._refusals_in_a_row += 1

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from domain.errors import ConfigurationError
 from domain.telemetry import SILENCE, Telemetry
+from domain.tracing import UNTRACED, Tracer
 from embedding.asking import embed_each
 from embedding.known_models import LOCAL_MODEL
 from embedding.measuring import measured
@@ -130,11 +131,12 @@ def _damaged(path: Path) -> ConfigurationError:
 class LocalEmbedder:
     """An embedding.port.Embedder in this process: computes in a thread, a slice at a time, and never waits."""
 
-    def __init__(self, document_prefix: str = "", telemetry: Telemetry = SILENCE) -> None:
+    def __init__(self, document_prefix: str = "", telemetry: Telemetry = SILENCE, tracer: Tracer = UNTRACED) -> None:
         """Raises ConfigurationError where the model is not installed; it is loaded when it is first used."""
         model_files()
         self._document_prefix = document_prefix
         self._telemetry = telemetry
+        self._tracer = tracer
 
     async def probe(self, texts: Sequence[str]) -> Probe:
         vectors = await self._vectors(texts)
@@ -152,7 +154,7 @@ class LocalEmbedder:
         vectors: list[bytes] = []
         for start in range(0, len(texts), TEXTS_A_SLICE):
             part = texts[start : start + TEXTS_A_SLICE]
-            with measured(self._telemetry, len(part)):
+            with measured(self._telemetry, len(part), self._tracer):
                 made, _ = await asyncio.to_thread(_counted_vectors, part)
             vectors += made
         return vectors

@@ -14,6 +14,7 @@ from types import FrameType
 
 from app.config import Loaded
 from app.mcp_exposure import exposed_tools, exposure_warnings
+from app.tracing import end_tracing
 from domain.settings import ToolProfile
 from server.mcp_calls import ToolCalls
 from server.mcp_server import KnowledgeMcpServer
@@ -49,6 +50,7 @@ def serve(loaded: Loaded, names: Sequence[str], profile: ToolProfile) -> int:
 
 def _end(number: int, frame: FrameType | None) -> None:
     """At once: a thread waits for the client's next line and cannot be woken, and nothing is open for writing."""
+    end_tracing()
     os._exit(INTERRUPTED if number == signal.SIGINT else 0)
 
 

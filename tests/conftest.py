@@ -21,8 +21,8 @@ XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Strip KNOWLEDGE_* from the environment; the home directory, new and empty, is returned."""
-    for name in [name for name in os.environ if name.startswith("KNOWLEDGE_")]:
+    """Strip KNOWLEDGE_* and OTEL_* from the environment; the home directory, new and empty, is returned."""
+    for name in [name for name in os.environ if name.startswith(("KNOWLEDGE_", "OTEL_"))]:
         monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))

@@ -151,14 +151,14 @@ class _Exchange:
     def _become_stream(self) -> None:
         """It no longer counts as one that is worked on. Raises RequestRefusedError where there are too many."""
         if self._limits.streams >= MOST_STREAMS:
-            raise self._refused(_busy("as many event streams are open as there may be"))
+            raise self._refused(busy("as many event streams are open as there may be"))
         self.leave()
         self._is_stream = True
         self._limits.streams += 1
 
     def _take_place(self) -> Response | None:
         if self._limits.requests >= MOST_REQUESTS:
-            return _busy("as many requests are worked on as there may be")
+            return busy("as many requests are worked on as there may be")
         self._has_place = True
         self._limits.requests += 1
         return None
@@ -181,7 +181,8 @@ class _Exchange:
                     await task
 
 
-def _busy(detail: str) -> Response:
+def busy(detail: str) -> Response:
+    """503, to be asked again soon."""
     return refused(503, "busy", detail, "ask again in a little", headers={"retry-after": RETRY_AFTER_S})
 
 

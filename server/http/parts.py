@@ -25,6 +25,7 @@ Scope = Literal["read", "operate"]
 Read = TypeVar("Read")
 CALLER = "knowledge.caller"  # the key in an ASGI scope
 STREAMS_AT_A_TIME = 32  # of events: each is a connection that stays open
+PATTERNS_AT_A_TIME = 2  # each is a process, which may take a second of a processor
 QueueStands = Callable[[], "QueueNumbers | None"]
 """The queue as it was seen last; None: nobody here can know."""
 
@@ -40,6 +41,7 @@ class HttpParts:
     queue: QueueStands = lambda: None  # set by whoever has a connection to the queue
     closing: Event = field(default_factory=Event)  # set when the service is told to end: streams end then
     streams: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(STREAMS_AT_A_TIME))
+    patterns: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PATTERNS_AT_A_TIME))
     looks: SharedLooks = field(default_factory=SharedLooks)
     health: HealthLook = field(default_factory=HealthLook)
     asked: AskedBefore = field(default_factory=AskedBefore)  # by Idempotency-Key
@@ -55,8 +57,14 @@ class HttpParts:
 
     async def in_thread(self, function: Callable[..., Read], *arguments: object, **options: object) -> Read:
         """What `function` gives, called in a thread; it runs to its end also where the caller is gone."""
+        return await self.in_thread_of(self.readers, function, *arguments, **options)
+
+    async def in_thread_of(
+        self, places: CapacityLimiter, function: Callable[..., Read], *arguments: object, **options: object
+    ) -> Read:
+        """The same for what may take long: it has places of its own, so that reads do not wait for it."""
         return await to_thread.run_sync(
-            partial(function, *arguments, **options), limiter=self.readers, abandon_on_cancel=True
+            partial(function, *arguments, **options), limiter=places, abandon_on_cancel=True
         )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from anyio import CapacityLimiter
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,13 +16,16 @@ from retrieval.vocabulary import DEFAULT_LIMIT, Field, Sort, WordsRequest, count
 from retrieval.word_pattern import compile_pattern
 from server.http.answer_shapes import WordsShape
 from server.http.answers import tagged_answer, told_answer
+from server.http.limits import busy
 from server.http.parameters import query_of
 from server.http.parts import Endpoint, HttpParts
 from server.http.reading import opened
+from server.http.refusals import RequestRefusedError
 from store.port import StoreIdentity
 from store.vector_port import NO_VECTORS
 
 MAX_LIMIT = 10_000
+MOST_PATTERNS_WAITING = 8  # more would be in the way of others for nothing: each may take a second
 _MOST = 2**31 - 1
 
 
@@ -46,11 +50,22 @@ async def words(parts: HttpParts, request: Request) -> Response:
     wanted = _request(asked)
     compile_pattern(wanted.pattern)  # one that cannot be read is told even where there is no index
     try:
-        value, identity, error = await parts.in_thread(_words, parts, request, wanted, asked.words)
+        value, identity, error = await parts.in_thread_of(
+            _places(parts, wanted), _words, parts, request, wanted, asked.words
+        )
     except NotBuiltError as not_built:
         tier = base_tier(parts.settings, NO_VECTORS, has_documents=False)
         return told_answer(words_not_built_json(not_built, wanted, tier), not_built)
     return told_answer(value, error) if error is not None else tagged_answer(request, identity, value)
+
+
+def _places(parts: HttpParts, wanted: WordsRequest) -> CapacityLimiter:
+    """Raises RequestRefusedError where too many patterns wait for theirs already."""
+    if not wanted.pattern:
+        return parts.readers
+    if parts.patterns.statistics().tasks_waiting >= MOST_PATTERNS_WAITING:
+        raise RequestRefusedError(busy("as many patterns are looked for as there may be"))
+    return parts.patterns
 
 
 def _request(asked: WordsParameters) -> WordsRequest:

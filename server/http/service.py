@@ -16,6 +16,7 @@ from app.config import Loaded
 from app.open_bases import OpenBases
 from app.present_http_runs import machine_places
 from app.query_embedder import QueryEmbedder
+from app.tracing import continued_trace
 from domain.errors import KnowledgeError
 from server.http.access import Access, access_of, guarded, host_refusal, require_scope, require_wanted
 from server.http.access_hosts import addressed, host_rules
@@ -115,7 +116,8 @@ def _handler(parts: HttpParts, access: Access, endpoint: Endpoint) -> Callable[[
             if not is_public:
                 require_scope(request, endpoint.scope)
                 await require_wanted(access, request)
-            return await endpoint.call(parts, request)
+            with continued_trace(request.headers):
+                return await endpoint.call(parts, request)
         except RequestRefusedError as refusal:
             return _sign_in_instead(access, request, endpoint, refusal.response) or refusal.response
         except KnowledgeError as error:
