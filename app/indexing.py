@@ -193,6 +193,7 @@ def carry_out(it: Running) -> EndedRun:
             force=it.request.reindex,
             generation=it.run.generation,
             retry_failed=it.request.rehash or it.request.reindex,
+            is_taken_over=it.number_base > 0,
         )
         cap_bytes = PAGE_CAP_BYTES if it.vectors is None else bytes_per_page(it.vectors.target.identity.dimension)
         planned = plan_roots(

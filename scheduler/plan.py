@@ -33,6 +33,9 @@ class PlanPolicy:
     force: bool = False  # --reindex: stored hashes do not count
     generation: int = 0  # of this run: what it has looked at before its process was replaced is not looked at again
     retry_failed: bool = False  # --rehash, --reindex: whether or not the time of their next try has come
+    is_taken_over: bool = (
+        False  # `generation` has begun in a process that is gone; its pages have counted what they did
+    )
 
 
 class NotTried(NamedTuple):
@@ -64,11 +67,11 @@ class PlanTally:
     kept_failures: set[str] = field(default_factory=set)  # their keys, and those of ignored files
     is_kept_cut: bool = False  # there are more of them than are remembered
 
-    def leave(self, failure: FailureRecord) -> None:
-        """Count a file that failed before and is not tried now."""
+    def leave(self, failure: FailureRecord, *, is_counted: bool = False) -> None:
+        """Count a file that failed before and is not tried now, unless a page of this run has counted it."""
         if failure.standing == "ignored":
             self.skip(failure.key, Reason.IGNORED)
-        else:
+        elif not is_counted:
             self.failed += 1
             kind = (failure.reason, failure.standing)
             one = NotTried(1, failure.key, failure.next_ns)
@@ -104,6 +107,9 @@ class _Judge:
 
     def check(self, file: WalkedFile, stored_hash: bytes) -> Iterator[Planned]:
         failure = self._failure_of(file.key)
+        if failure is not None and has_failed_in_run(failure, file.stat, self._policy):
+            self._tally.leave(failure, is_counted=True)
+            return
         if failure is not None and stays_failed(failure, file.stat, self._policy):
             self._tally.leave(failure)
             return
@@ -118,6 +124,11 @@ class _Judge:
             if self._last is None:
                 return None
         return self._last if self._last.key == key else None
+
+
+def has_failed_in_run(failure: FailureRecord, stat: FileStat, policy: PlanPolicy) -> bool:
+    """Whether a file, as it is now, has failed in this run already, before its process was replaced."""
+    return policy.is_taken_over and failure.last_ns >= policy.now_ns and failure.stat == stat
 
 
 def stays_failed(failure: FailureRecord, stat: FileStat, policy: PlanPolicy) -> bool:
@@ -160,9 +171,14 @@ def plan(
         known = next(stored_files, None)
 
 
+def _was_looked_at(known: StoredFile, policy: PlanPolicy) -> bool:
+    """By this run, before its process was replaced."""
+    return policy.generation > 0 and known.generation == policy.generation
+
+
 def _is_settled(known: StoredFile, policy: PlanPolicy) -> bool:
     """Whether equal stat fields prove equal bytes (R26)."""
-    if policy.generation and known.generation == policy.generation:
+    if _was_looked_at(known, policy):
         return True
     changed_ns = max(known.stat.mtime_ns, known.stat.ctime_ns)
     return (
@@ -202,7 +218,7 @@ def _both(
         # a cap that was raised since makes a large file a candidate again
         if known.reason == Reason.TOO_LARGE and file.stat.size_bytes <= policy.max_file_bytes:
             yield from judge.check(file, b"")
-        else:
+        elif not _was_looked_at(known, policy):  # else its page has counted it
             tally.skip(file.key, Reason(known.reason))
     else:
         yield from judge.check(file, b"" if policy.force else known.file_hash)

@@ -375,3 +375,25 @@ def test_what_this_run_has_done_before_it_was_taken_over_is_not_done_again() -> 
     planned = list(plan([walked("docs/a"), walked("docs/b"), walked("docs/c")], [done, changed, older], policy, tally))
     assert [item[0].key for item in planned if isinstance(item, tuple)] == ["docs/b", "docs/c"]
     assert tally.unchanged == 1
+
+
+def test_what_this_run_has_skipped_before_its_process_was_replaced_is_counted_once() -> None:
+    """P2: its page has counted it; a run that was taken over told of one skipped file more than there were."""
+    policy = replace(POLICY, generation=7)
+    done = stored("docs/a", reason="not_utf8")._replace(generation=7)
+    older = stored("docs/b", reason="not_utf8")._replace(generation=6)
+    actions, tally = planned([walked("docs/a"), walked("docs/b")], [done, older], policy)
+    assert (actions, tally.skipped, tally.first_skips) == ([], 1, {Reason("not_utf8"): "docs/b"})
+
+
+def test_what_has_failed_in_this_run_before_its_process_was_replaced_is_counted_once() -> None:
+    """P2: nor is it tried twice in one run, unless it has changed; what failed before the run is told as ever."""
+    policy = replace(POLICY, is_taken_over=True, retry_failed=True)
+    early = failure("docs/b", next_ns=0)
+    now = [replace(failure(key), last_ns=policy.now_ns) for key in ("docs/a", "docs/c")]
+    files = [walked("docs/a"), walked("docs/b"), walked("docs/c", stat=FileStat(1, 2, 3, 4, 5))]
+    actions, tally = judged(files, [now[0], early, now[1]], policy=policy)
+    assert actions == [check("docs/b"), check("docs/c", size_bytes=1)]
+    assert (tally.failed, tally.kept_failures) == (0, {"docs/a"})
+    _, alone = judged([walked("docs/a")], [now[0]], policy=replace(policy, is_taken_over=False, retry_failed=False))
+    assert alone.failed == 1
