@@ -12,13 +12,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
-
-from hypothesis import strategies as st
 
 from tests.support.fuzz_asking import Report, ask_all, openapi_of
-from tests.support.fuzz_bytes import mcp_requests, raw_requests
-from tests.support.fuzz_requests import FuzzRequest, api_requests, drawn, page_requests
+from tests.support.fuzz_bytes import requests_of
 from tests.support.fuzz_service import FuzzService, fuzz_service
 
 HANG_S = 2.0
@@ -26,24 +22,21 @@ DOCUMENTS = 120
 SHOWN_FAULTS = 30
 
 
-def strategies(document: Any) -> dict[str, st.SearchStrategy[FuzzRequest]]:
-    return {"api": api_requests(document), "page": page_requests(), "mcp": mcp_requests(), "raw": raw_requests()}
-
-
 def fuzz(service: FuzzService, asked: argparse.Namespace) -> Report:
     document, report = openapi_of(service), Report()
-    chosen = [strategies(document)[kind] for kind in asked.only.split(",")]
+    kinds = asked.only.split(",")
     sent, number = 0, asked.seed
     while sent < asked.requests:
-        requests = [one for strategy in chosen for one in drawn(strategy, number, max(1, asked.batch // len(chosen)))]
+        requests = [one for kind in kinds for one in requests_of(kind, document, number, asked.batch // len(kinds))]
         faults = len(report.faults)
         began_s = time.monotonic()
         ask_all(service, requests, document, report, hang_s=HANG_S, at_once=asked.at_once)
         took_s = time.monotonic() - began_s
         sent += len(requests)
         print(
-            f"seed {number}: {sent:,} sent, {len(requests) / took_s:.0f} a second; memory {service.memory_kb() // 1024} MB,"
-            f" {service.files()} files, {service.threads()} threads; faults {len(report.faults) - faults}",
+            f"seed {number}: {sent:,} sent, {len(requests) / took_s:.0f} a second; memory"
+            f" {service.memory_kb() // 1024} MB, {service.files()} files, {service.threads()} threads;"
+            f" faults {len(report.faults) - faults}",
             flush=True,
         )
         number += 1

@@ -20,6 +20,7 @@ PROBLEM_TYPE = "application/problem+json"
 LINES_TYPE = "application/x-ndjson"
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _REVALIDATED = {"cache-control": "private, no-cache", "x-content-type-options": "nosniff"}
+_COMES_AGAIN = {"retry-after": "5"}  # what is not there now: the model's server, the queue, a place for a stream
 _AGES = frozenset(("age_seconds",))  # what goes on while the index stands still
 
 
@@ -88,4 +89,5 @@ def _problem(error: KnowledgeError, status: int, hidden: Sequence[str] = ()) -> 
         "code": error.code,
         "hint": without_named(error.hint, hidden) or None,
     }
-    return Response(json_line(value), status, media_type=PROBLEM_TYPE, headers=HEADERS)
+    headers = HEADERS | _COMES_AGAIN if status == 503 else HEADERS
+    return Response(json_line(value), status, media_type=PROBLEM_TYPE, headers=headers)

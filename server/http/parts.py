@@ -57,14 +57,8 @@ class HttpParts:
 
     async def in_thread(self, function: Callable[..., Read], *arguments: object, **options: object) -> Read:
         """What `function` gives, called in a thread; it runs to its end also where the caller is gone."""
-        return await self.in_thread_of(self.readers, function, *arguments, **options)
-
-    async def in_thread_of(
-        self, places: CapacityLimiter, function: Callable[..., Read], *arguments: object, **options: object
-    ) -> Read:
-        """The same for what may take long: it has places of its own, so that reads do not wait for it."""
         return await to_thread.run_sync(
-            partial(function, *arguments, **options), limiter=places, abandon_on_cancel=True
+            partial(function, *arguments, **options), limiter=self.readers, abandon_on_cancel=True
         )
 
 

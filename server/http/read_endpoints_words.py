@@ -1,8 +1,8 @@
 """The vocabulary of the index over HTTP."""
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated
 
-from anyio import CapacityLimiter
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
@@ -50,19 +50,19 @@ async def words(parts: HttpParts, request: Request) -> Response:
     wanted = _request(asked)
     compile_pattern(wanted.pattern)  # one that cannot be read is told even where there is no index
     try:
-        value, identity, error = await parts.in_thread_of(
-            _places(parts, wanted), _words, parts, request, wanted, asked.words
-        )
+        async with _turn(parts, wanted):
+            value, identity, error = await parts.in_thread(_words, parts, request, wanted, asked.words)
     except NotBuiltError as not_built:
         tier = base_tier(parts.settings, NO_VECTORS, has_documents=False)
         return told_answer(words_not_built_json(not_built, wanted, tier), not_built)
     return told_answer(value, error) if error is not None else tagged_answer(request, identity, value)
 
 
-def _places(parts: HttpParts, wanted: WordsRequest) -> CapacityLimiter:
-    """Raises RequestRefusedError where too many patterns wait for theirs already."""
+def _turn(parts: HttpParts, wanted: WordsRequest) -> AbstractAsyncContextManager[None]:
+    """When a pattern is looked for: not in so many threads that others would wait. Raises RequestRefusedError where too
+    many wait for their turn already."""
     if not wanted.pattern:
-        return parts.readers
+        return nullcontext()
     if parts.patterns.statistics().tasks_waiting >= MOST_PATTERNS_WAITING:
         raise RequestRefusedError(busy("as many patterns are looked for as there may be"))
     return parts.patterns

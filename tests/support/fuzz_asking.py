@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPConnection
@@ -21,7 +22,8 @@ from tests.support.fuzz_service import FuzzService
 MOST_BYTES = 4_000_000
 QUIET_S = 0.15  # after bytes that may be no whole request: what is answered is answered by then, or once they end
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
-_TOLD = (b"Traceback (most recent", b'File "', b"site-packages", b"root:x:0:0", b"server/http", b"Error(", b"sqlite3.")
+_TOLD = (b"Traceback (most recent", b'File "', b"root:x:0:0", b"/server/http/")
+_TOLD_TO_OPERATORS = (b"site-packages", b"sqlite3.")  # by the checks
 
 
 class Answered(NamedTuple):
@@ -70,10 +72,8 @@ def asked(port: int, request: FuzzRequest, *, hang_s: float) -> Answered:
     data, is_ended, has_ended = bytearray(), False, False
     with socket.create_connection(("127.0.0.1", port), hang_s) as connection:
         connection.settimeout(hang_s if request.is_whole else QUIET_S)
-        try:
+        with suppress(OSError):  # it did not want the rest
             connection.sendall(request.data)
-        except OSError:
-            pass  # it did not want the rest
         while len(data) < MOST_BYTES and time.monotonic() - began < hang_s:
             try:
                 some = connection.recv(65_536)
@@ -102,12 +102,20 @@ def faults_of(service: FuzzService, request: FuzzRequest, answered: Answered) ->
         yield "no answer"
     if data and not data.startswith(b"HTTP/1.1 "):
         yield "no HTTP"
-    if any(status >= b"500" for status in found) and b"retry-after" not in data.lower() and b"/readyz" not in request.data:
-        yield f"status {max(found).decode()}"
+    yield from (
+        f"status {status.decode()}" for status in found if status >= b"500" and not _is_meant(status, request, data)
+    )
     yield from (f"tells {told.decode()}" for told in _TOLD if told in data and told not in request.data)
     if OPERATE.encode() not in request.data:
+        yield from (f"tells {told.decode()}" for told in _TOLD_TO_OPERATORS if told in data)
         yield from ("tells a place" for place in service.places if place.encode() in data)
     yield from ("tells a token" for token in (READ, OPERATE) if token.encode() in data)
+
+
+def _is_meant(status: bytes, request: FuzzRequest, data: bytes) -> bool:
+    """503 says when to come again (or that a role is not ready); 501 is for a coding of the body that is not known."""
+    comes_again = b"retry-after" in data.lower() or b"/readyz" in request.data
+    return (status == b"503" and comes_again) or (status == b"501" and b"transfer-encoding" in request.data.lower())
 
 
 def statuses_of(data: bytes) -> list[bytes]:

@@ -25,7 +25,10 @@ from tests.support.runs import Base
 from tests.support.service import free_port
 from tests.support.status_bases import TEXTS, configure
 
-PLAIN = {"docs/plain.md": "# Plain\n\nThe quick brown fox.\n\n## Deeper\n\nA herd of quagga.\n", "docs/sub/c.md": "# 東京\n"}
+PLAIN = {
+    "docs/plain.md": "# Plain\n\nThe quick brown fox.\n\n## Deeper\n\nA herd of quagga.\n",
+    "docs/sub/c.md": "# 東京\n",
+}
 ENDS_WITHIN_S = 15
 
 
@@ -56,7 +59,8 @@ class FuzzService(NamedTuple):
 def hostile_base(folder: Path, most_documents: int) -> Settings:
     """An index over plain and hostile documents, with three runs: one that holds removals, one of another kind, one
     that was cancelled; and files that failed."""
-    settings = configure(folder, schedules=[{"name": "nightly", "cron": "0 3 * * *"}])
+    tools = ["knowledge_search", "knowledge_enumerate", "knowledge_read"]
+    settings = configure(folder, schedules=[{"name": "nightly", "cron": "0 3 * * *"}], mcp={"tools": tools})
     texts = PLAIN | {f"docs/{name}": text for name, text in TEXTS.items()}
     texts |= {one.path: one.document for one in list(hostile_texts())[:most_documents]}
     for key, text in texts.items():
