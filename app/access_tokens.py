@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from app.config import secret
 from app.config_origins import shown
+from app.secret_files import secret_bytes
 from domain.errors import ConfigurationError
 from domain.settings import ServerSettings
 
@@ -72,15 +73,7 @@ def _token(key: str, variable: str, path: Path | None) -> bytes:
 
 
 def _file_text(key: str, path: Path) -> str:
-    where = f"{key}: {shown(str(path))}"
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_TOKEN_BYTES + 1)
-    except FileNotFoundError:
-        raise ConfigurationError(f"{where} is not there", hint=_HINT) from None
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ConfigurationError(f"{where} cannot be read: {reason}", hint="check who may read it") from None
+    raw = secret_bytes(key, path, most_bytes=MAX_TOKEN_BYTES, hint=_HINT)
     if len(raw) > MAX_TOKEN_BYTES:
-        raise ConfigurationError(f"{where} holds more than a token", hint=_HINT)
+        raise ConfigurationError(f"{key}: {shown(str(path))} holds more than a token", hint=_HINT)
     return raw.decode("utf-8", "replace")

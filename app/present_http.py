@@ -1,9 +1,13 @@
 """What answers over HTTP have beside those of the command line: pages, exports, and what callers are not shown."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from app.mcp_cursor import Cursor, digest
 from app.present import NO_INDEX, Json
 from app.present_match import match_json
 from domain.errors import KnowledgeError, NotBuiltError
+from domain.settings import Settings
 from retrieval.match_answer import MatchAnswer, MatchRequest
 from store.port import StoreIdentity
 
@@ -46,3 +50,31 @@ def without_places(value: Json) -> Json:
     if "roots" in value:
         told["roots"] = [root | {"path": None} for root in value["roots"]]
     return told
+
+
+def machine_places(settings: Settings) -> list[str]:
+    """Paths that sentences may name, the longest first."""
+    places = [settings.home, *(root.path for root in settings.roots), settings.config_path]
+    return sorted({str(place) for place in places if place is not None}, key=len, reverse=True)
+
+
+def told_to_readers(error: KnowledgeError, settings: Settings) -> KnowledgeError:
+    """The error for callers who are told of no place on this machine; it may be the same one, changed."""
+    if isinstance(error, NotBuiltError):
+        return not_built_for_readers()
+    places = machine_places(settings)
+    error.message, error.hint = without_named(error.message, places), without_named(error.hint, places)
+    return error
+
+
+def without_named(value: Any, places: Sequence[str]) -> Any:
+    """The same with `...` for each of these places, in sentences too."""
+    if isinstance(value, str):
+        for place in places:
+            value = value.replace(place, "...")
+        return value
+    if isinstance(value, list):
+        return [without_named(one, places) for one in value]
+    if isinstance(value, dict):
+        return {key: without_named(one, places) for key, one in value.items()}
+    return value

@@ -3,16 +3,14 @@ places for those who only read."""
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
 from app.approving import HeldList
 from app.present import Json, error_json
-from app.present_http import not_built_for_readers, without_places
+from app.present_http import without_places
 from app.present_runs import now_words, run_json, runs_json
 from app.run_standstill import still_s
 from app.runs import ShownRun
-from domain.errors import KnowledgeError, NotBuiltError
-from domain.settings import Settings
+from domain.errors import KnowledgeError
 from store.run_port import Change
 from store.state_port import RemovalCandidate
 
@@ -41,34 +39,6 @@ def held_page_json(
         "removals": [{"path": candidate.key, "reason": candidate.reason.value} for candidate in page],
         "next_cursor": page[-1].key if has_more else None,
     }
-
-
-def machine_places(settings: Settings) -> list[str]:
-    """Paths that sentences may name, the longest first."""
-    places = [settings.home, *(root.path for root in settings.roots), settings.config_path]
-    return sorted({str(place) for place in places if place is not None}, key=len, reverse=True)
-
-
-def told_to_readers(error: KnowledgeError, settings: Settings) -> KnowledgeError:
-    """The error for callers who are told of no place on this machine; it may be the same one, changed."""
-    if isinstance(error, NotBuiltError):
-        return not_built_for_readers()
-    places = machine_places(settings)
-    error.message, error.hint = without_named(error.message, places), without_named(error.hint, places)
-    return error
-
-
-def without_named(value: Any, places: Sequence[str]) -> Any:
-    """The same with `...` for each of these places, in sentences too."""
-    if isinstance(value, str):
-        for place in places:
-            value = value.replace(place, "...")
-        return value
-    if isinstance(value, list):
-        return [without_named(one, places) for one in value]
-    if isinstance(value, dict):
-        return {key: without_named(one, places) for key, one in value.items()}
-    return value
 
 
 def schedules_for_readers(value: Json) -> Json:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from app.config_origins import shown
+from app.secret_files import secret_bytes
 from domain.errors import ConfigurationError
 from domain.settings import QueueSettings
 
@@ -30,14 +31,7 @@ def queue_url(queue: QueueSettings) -> str:
 def read_password(path: Path) -> str:
     """The file's one line, without the line break. Raises ConfigurationError: absent, unreadable, empty, or more."""
     where = f"queue.password_file: {shown(str(path))}"
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_PASSWORD_BYTES + 1)
-    except FileNotFoundError:
-        raise ConfigurationError(f"{where} is not there", hint=_HINT) from None
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ConfigurationError(f"{where} cannot be read: {reason}", hint="check who may read it") from None
+    raw = secret_bytes("queue.password_file", path, most_bytes=MAX_PASSWORD_BYTES, hint=_HINT)
     try:
         password = raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:

@@ -11,6 +11,7 @@ from cli import terminal
 from cli.chosen_base import chosen
 from cli.verbs import verb_app
 from domain.errors import UsageError
+from domain.settings import host_to_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 ROLE_MODULE = "server.role_process"
 SUPERVISOR_MODULE = "server.up"
 CHECK_TIMEOUT_S = 4.0
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # listened on: asked at
 
 app = verb_app()
 
@@ -113,7 +113,7 @@ def _ask(role: str, host: str, port: int) -> int:
         raise UsageError("without a health page nobody can be asked", hint="give --health-port")
     from http.client import HTTPConnection, HTTPException
 
-    connection = HTTPConnection(EVERYWHERE.get(host, host), port, timeout=CHECK_TIMEOUT_S)
+    connection = HTTPConnection(host_to_ask(host), port, timeout=CHECK_TIMEOUT_S)
     try:
         connection.request("GET", "/readyz")
         answer = connection.getresponse()

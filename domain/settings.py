@@ -150,3 +150,8 @@ class Settings:
     disk_reserve_bytes: int = 64 * 1024 * 1024  # kept free, beside twice the write-ahead log, by a service's writer
     allow_network_filesystem: bool = False  # True: an index may be made where its locks are not to be relied on
     disabled_because: str = ""  # in words, where enabled is False
+
+
+def host_to_ask(host: str) -> str:
+    """Where a server that listens on `host` is asked on its own machine: everywhere is nowhere in particular."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

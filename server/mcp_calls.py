@@ -20,7 +20,7 @@ from app.mcp_cursor import about_call, parse_cursor
 from app.mcp_exposure import ENUMERATE, READ, SEARCH
 from app.open_bases import OpenBases
 from app.present import not_built_message
-from app.present_http_runs import told_to_readers
+from app.present_http import told_to_readers
 from app.present_mcp import ToolAnswer, budget_chars
 from app.present_mcp_enumerate import enumerate_not_built_answer, enumerate_tool_answer
 from app.present_mcp_read import read_not_built_answer, read_tool_answer

@@ -9,7 +9,7 @@ from functools import partial
 from app.config import Loaded
 from app.roles.runtime import Runtime, beside
 from app.roles.serve_role import serve_role
-from domain.settings import ServerSettings, Settings
+from domain.settings import ServerSettings, Settings, host_to_ask
 from server.ending_in_time import ended_in_time
 from server.health import health_app
 from server.health_server import bound_socket
@@ -18,7 +18,6 @@ from server.http.connections import answer_at
 from server.http.service import http_parts, mcp_only_app, service_app
 
 MCP_PORT_HINT = "choose another with mcp.port; without one /mcp is on the service's own port"
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # listened on: opened at
 
 
 def at_place(loaded: Loaded, host: str, port: int) -> Loaded:
@@ -33,7 +32,7 @@ def refuse_unfit(settings: Settings) -> None:
 
 
 def address_to_open(server: ServerSettings, port: int) -> str:
-    host = EVERYWHERE.get(server.host, server.host)
+    host = host_to_ask(server.host)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{server.base_path}/"
 
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.present import Json
-from app.present_http_runs import without_named
+from app.present_http import without_named
 from app.present_safe import json_safe, name
 from domain.errors import KnowledgeError, NotFoundError, UsageError
 from store.port import StoreIdentity

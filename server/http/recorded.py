@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from starlette.requests import Request
 
 from app.present import Json
-from app.present_http import not_built_for_readers
-from app.present_http_runs import machine_places, without_named
+from app.present_http import machine_places, not_built_for_readers, without_named
 from app.runs import recorded_runs
 from domain.errors import NotBuiltError, NotFoundError
 from server.http.parts import HttpParts

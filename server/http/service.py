@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.config import Loaded
 from app.open_bases import OpenBases
-from app.present_http_runs import machine_places
+from app.present_http import machine_places
 from app.query_embedder import QueryEmbedder
 from app.tracing import continued_trace
 from domain.errors import KnowledgeError

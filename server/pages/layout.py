@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from app.present_http_runs import machine_places, without_named
+from app.present_http import machine_places, without_named
 from app.present_safe import name, one_line
 from domain.errors import KnowledgeError
 from server.http.parts import Caller, HttpParts, caller_of
