@@ -1,5 +1,6 @@
 """Files that a configuration names and that hold one secret; nothing of what they hold is ever shown."""
 
+import os
 from pathlib import Path
 
 from app.config_origins import shown
@@ -11,8 +12,9 @@ def secret_bytes(key: str, path: Path, *, most_bytes: int, hint: str) -> bytes:
     (with `hint`), unreadable."""
     where = f"{key}: {shown(str(path))}"
     try:
-        with path.open("rb") as file:
-            return file.read(most_bytes + 1)
+        # a pipe that nobody writes to would be waited for without end; so opened, it is an empty file
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123 - descriptor
+            return file.read(most_bytes + 1) or b""
     except FileNotFoundError:
         raise ConfigurationError(f"{where} is not there", hint=hint) from None
     except OSError as error:
