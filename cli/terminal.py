@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -51,9 +52,11 @@ def write_exactly(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """What is no result: progress, notes, errors."""
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    """What is no result: progress, notes, errors. Where nobody takes it, the command goes on, and ends with its own
+    status."""
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def tell_all(lines: Iterable[str]) -> None:
@@ -64,7 +67,8 @@ def tell_all(lines: Iterable[str]) -> None:
 
 def flush() -> None:
     sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
 
 
 def close_quietly() -> None:

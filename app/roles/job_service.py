@@ -33,8 +33,7 @@ class JobService:
                 await self._before()
                 await self._work()
             except (RedisError, OSError) as error:
-                self._runtime.log.warning("queue_away", message=type(error).__name__)
-                self._runtime.status.wait_for("the queue")
+                self._runtime.waits_for_queue(error)
                 await asyncio.sleep(TRY_AGAIN_S)
         await asyncio.Event().wait()  # the role ends it
 

@@ -4,7 +4,10 @@ Events have stable names, and values are numbers, states, names of runs and role
 """
 
 import logging
+import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TextIO
 
 import structlog
@@ -19,17 +22,18 @@ RoleLog = structlog.stdlib.BoundLogger
 
 def make_log(role: str, log_format: LogFormat, stream: TextIO | None = None) -> RoleLog:
     """A log that names its role in every line."""
-    out = stream or sys.stderr
+    lines = Lines(_to_standard_error if stream is None else partial(_to_stream, stream))
     if log_format == "json":
         last: Any = structlog.processors.JSONRenderer()
     else:
         last = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
     logger = structlog.wrap_logger(
-        structlog.WriteLogger(out),
+        lines,
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             _made_safe,
+            lines.with_lost,
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(20),
@@ -37,6 +41,43 @@ def make_log(role: str, log_format: LogFormat, stream: TextIO | None = None) -> 
     )
     bound: RoleLog = logger.bind(role=role)
     return bound
+
+
+class Lines:
+    """Writes one line an event, at once. No role ends because its log takes none (the disk below it is full, the other
+    end of the pipe is closed): what is lost is counted, and said in the next line that is taken."""
+
+    def __init__(self, write: Callable[[bytes], int]) -> None:
+        """`write` takes as many bytes as it has room for, as os.write does; what it raises is OSError."""
+        self._write = write
+        self._lost = 0
+        self._is_torn = False
+
+    def msg(self, line: str) -> None:
+        written = line.encode("utf-8", "backslashreplace") + b"\n"
+        if self._is_torn:
+            written = b"\n" + written
+        try:
+            taken = self._write(written)
+        except OSError:
+            taken = 0
+        self._is_torn = 0 < taken < len(written) or (self._is_torn and not taken)
+        self._lost = 0 if taken == len(written) else self._lost + 1
+
+    debug = info = warning = error = critical = msg
+
+    def with_lost(self, _logger: object, _method: str, event: Any) -> Any:
+        return {**event, "lines_lost": self._lost} if self._lost else event
+
+
+def _to_standard_error(written: bytes) -> int:
+    return os.write(sys.stderr.fileno(), written)
+
+
+def _to_stream(stream: TextIO, written: bytes) -> int:
+    stream.write(written.decode())
+    stream.flush()
+    return len(written)
 
 
 def _made_safe(_logger: object, _method: str, event: Any) -> Any:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DRAIN_S = 8.0  # what is in hand may take this long when a role is told to end
 TRY_AGAIN_S = 0.5
+THE_QUEUE = "the queue"
 
 
 class LeavingError(BaseException):  # passes by whatever records failures: nothing has failed
@@ -84,10 +85,12 @@ class Runtime:
             raise LeavingError
         await self.pause(TRY_AGAIN_S)
 
-    def waits_for_queue(self, error: QueueError) -> None:
-        if not self.status.waits_for:
-            self.log.warning("queue_away", message=error.message)
-        self.status.wait_for("the queue")
+    def waits_for_queue(self, error: Exception) -> None:
+        """Said once for each time that it is away, and not each time that it is asked."""
+        if self.status.waits_for != THE_QUEUE:
+            said = error.message if isinstance(error, QueueError) else type(error).__name__
+            self.log.warning("queue_away", message=said)
+        self.status.wait_for(THE_QUEUE)
 
     def goes_on(self) -> None:
         """What was waited for has come."""

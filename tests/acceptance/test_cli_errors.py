@@ -54,6 +54,27 @@ def test_where_the_output_cannot_be_written(command: CommandLine, words: int, fo
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("index", "docs"), 0), (("search", "word"), 0), (("show", "docs/none.md"), 4), (("index", "nowhere"), 2),
+        (("mcp", "config", "claude-code"), 0), (("words", "--bogus"), 2),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_where_nobody_takes_what_is_told(command: CommandLine, arguments: tuple[str, ...], status: int) -> None:
+    """R37: the status is the command's own, also where notes and errors find no room."""
+    write_files(command.cwd, {"docs/a.md": "one word"})
+    assert command("index", "docs").status == 0
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], cwd=command.cwd, env=command.environment({}), stdout=subprocess.PIPE,
+            stderr=full, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == status
+    assert done.stdout == b"" if status else done.stdout != b""
+
+
 VERBS_THAT_NEED_AN_INDEX = [
     ["search", "x"], ["show", "docs/a.md"], ["sources"], ["stats"], ["status"], ["rm", "docs/a.md"],
     ["reset", "--force"], ["rebuild"], ["verify"], ["compact"],

@@ -75,7 +75,7 @@ def _fill(path: Path) -> None:
 def test_a_disk_that_somebody_else_fills_to_the_last_byte_ends_nobody(small_disk: Path) -> None:
     """No role ends; what is stored is whole and answers; with room again the run goes on with no operator."""
     many = 4000
-    with service(small_disk, files=many_files(many)) as it:
+    with service(small_disk, files=many_files(many), logs=small_disk.parent) as it:
         it.start_all()
         run = it.first_run()
         it.wait_until(lambda: it.run(run).progress.get("checked", 0) > 64)
@@ -85,13 +85,27 @@ def test_a_disk_that_somebody_else_fills_to_the_last_byte_ends_nobody(small_disk
         command = CommandLine(small_disk)
         assert command("status", "--config", "knowledge.yaml").status == 0
         assert command("search", "word17", "--config", "knowledge.yaml").status == 0
-        assert [role.name for role in it.roles if role.process.poll() is not None] == []
+        assert [f"{role.name}: {role.said()}" for role in it.roles if role.process.poll() is not None] == []
         assert it.run(run).ended_ns is None
 
         ballast.unlink()
         ended = it.ended(run)
         assert ended.state == "done"
-        assert [role.name for role in it.roles if role.process.poll() is not None] == []
+        assert [f"{role.name}: {role.said()}" for role in it.roles if role.process.poll() is not None] == []
         with closing(SqliteStore(it.layout.database, base_id=None)) as store:
             assert store.reader().document_count("docs/") == many
+        assert audit(it.layout.database) == []
+
+
+def test_a_log_that_takes_no_line_ends_nobody(tmp_path: Path) -> None:
+    """The disk below the logs is full from the start, which every write to /dev/full finds: the run ends as usual."""
+    with service(tmp_path, files=many_files(FILES), logs=tmp_path / "logs") as it:
+        (tmp_path / "logs").mkdir()
+        for number, name in enumerate(("writer", "scheduler", "worker")):
+            (tmp_path / "logs" / f"{name}-{number}.log").symlink_to("/dev/full")
+            it.start(name)
+        ended = it.ended(it.first_run())
+        assert ended.state == "done"
+        assert [role.process.poll() for role in it.roles] == [None] * 3
+        assert [role.terminate() for role in it.roles] == [0] * 3
         assert audit(it.layout.database) == []

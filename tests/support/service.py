@@ -57,6 +57,7 @@ class Service:
     socket: str
     roles: list[Role] = field(default_factory=list)
     heeds_modes: bool = False  # roles may not read what is closed, also where this process is root
+    logs: Path | None = None  # where the roles' logs are kept, if not beside the configuration
 
     @property
     def layout(self) -> BaseLayout:
@@ -70,7 +71,7 @@ class Service:
 
     def start(self, role: str, *, with_health: bool = False) -> Role:
         port = free_port() if with_health else 0
-        log = self.folder / f"{role}-{len(self.roles)}.log"
+        log = (self.logs or self.folder) / f"{role}-{len(self.roles)}.log"
         command = [*_PROGRAM, role, "--config", str(self.folder / "knowledge.yaml"), "--health-port", str(port)]
         with log.open("wb") as out:
             process = subprocess.Popen(
@@ -141,7 +142,12 @@ class Service:
 
 @contextmanager
 def service(
-    folder: Path, *, configuration: str = "", files: dict[str, str] | None = None, files_per_job: int = 64
+    folder: Path,
+    *,
+    configuration: str = "",
+    files: dict[str, str] | None = None,
+    files_per_job: int = 64,
+    logs: Path | None = None,
 ) -> Iterator[Service]:
     """A folder with a configuration and documents, and a queue; roles are started by the test."""
     docs = folder / "docs"
@@ -155,7 +161,7 @@ def service(
     queue = f"{{url: 'unix://{address.socket}', files_per_job: {files_per_job}}}"
     lines = ["knowledge:", "  identity: base", "  paths: [docs/]", f"  queue: {queue}"]
     (folder / "knowledge.yaml").write_text("\n".join([*lines, configuration]) + "\n", encoding="utf-8")
-    it = Service(folder, address.socket)
+    it = Service(folder, address.socket, logs=logs)
     try:
         yield it
     finally:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from arq.connections import ArqRedis
 
-from app.roles.role_log import fault_of, hear_libraries, make_log
+from app.roles.role_log import Lines, fault_of, hear_libraries, make_log
 from app.roles.runtime import Runtime
 from app.roles.worker_role import Troubles
 from domain.errors import DiskFullError
@@ -51,6 +51,48 @@ def test_a_line_is_an_object_that_names_its_role(out: io.StringIO) -> None:
     )
     assert (second["run"], second["files"], second["level"]) == (7, 3, "warning")
     assert first["at"].endswith("Z")
+
+
+class NarrowDisk:
+    """Takes as many bytes as it has room for."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.taken = b""
+
+    def write(self, written: bytes) -> int:
+        if not self.room:
+            raise OSError(28, "No space left on device")
+        taken = written[: self.room]
+        self.room -= len(taken)
+        self.taken += taken
+        return len(taken)
+
+
+def test_a_log_that_takes_no_line_fails_nobody_and_says_later_how_many_are_lost() -> None:
+    """P23: neither a line that is not taken nor one that is taken in part; the next whole one stands on its own."""
+    disk = NarrowDisk(10)
+    lines = Lines(disk.write)
+    lines.info("a first one")  # fits but for its last letters
+    lines.warning("a second one")
+    assert lines.with_lost(None, "info", {"event": "active"}) == {"event": "active", "lines_lost": 2}
+    disk.room = 1000
+    lines.info("a third one")
+    lines.info("a fourth one")
+    assert disk.taken == b"a first on\na third one\na fourth one\n"
+    assert lines.with_lost(None, "info", {"event": "active"}) == {"event": "active"}
+
+
+def test_the_real_log_says_how_many_lines_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = NarrowDisk(0)
+    monkeypatch.setattr("app.roles.role_log._to_standard_error", disk.write)
+    log = make_log("worker", "json")
+    log.info("starts")
+    disk.room = 1000
+    log.info("active")
+    log.info("ended")
+    said = [json.loads(line) for line in disk.taken.splitlines()]
+    assert [(event["event"], event.get("lines_lost")) for event in said] == [("active", 1), ("ended", None)]
 
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
