@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint lock bench compose-init e2e-compose chaos clean moved
+.PHONY: help setup demo test lint lock bench bench-report soak faults promises compose-init e2e-compose chaos clean moved
 
 STAMP := .venv/.installed
 PY := .venv/bin/python
@@ -33,6 +33,10 @@ help:
 	@echo "make lock                 pin the dependencies of pyproject.toml again"
 	@echo "make compose-init         write what docker-compose.yml needs; CORPUS=FOLDER answers its question"
 	@echo "make e2e-compose          bring the services up under podman and kill each of them once (root, Debian)"
+	@echo "make faults               the deep form of tests/faults: hours; PART=test_store_faults.py for one file of it"
+	@echo "make soak MINUTES=60      a service under churn, searchers and outages; memory, log and latency over time"
+	@echo "make bench-report         every figure of docs/performance.md; CORPORA=FOLDER holds the corpora"
+	@echo "make promises             write docs/promises.md again from the last figures"
 	@echo "make chaos ROUNDS=20      kill every part of a service so many times under load, and compare what is stored"
 	@echo "make clean                remove .venv, caches and build results"
 
@@ -96,7 +100,23 @@ e2e-compose: setup
 
 ROUNDS ?= 20
 chaos: setup
-	CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -p no:cacheprovider tests/acceptance/test_service_chaos.py
+	CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -p no:cacheprovider tests/faults/test_service_chaos.py
+
+# the figures of a whole run are what docs/promises.md is written from
+FIGURES ?= bench/results/proofs
+faults: setup
+	KNOWLEDGE_TEST_DEPTH=nightly KNOWLEDGE_TEST_FIGURES="$(FIGURES)" \
+		$(PY) -m pytest -p no:cacheprovider --timeout=21600 tests/faults/$(PART)
+
+MINUTES ?= 60
+soak: setup
+	$(PY) -m bench.soak --minutes $(MINUTES)
+
+bench-report: setup
+	$(PY) -m bench.report $(if $(CORPORA),--corpora "$(CORPORA)")
+
+promises: setup
+	$(PY) scripts/promises.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from _pytest.terminal import TerminalReporter
+
+from tests.support.figures import PROPERTY, Figure, NoteFigure, keep
 
 # a busy machine makes no example wrong
 hypothesis.settings.register_profile("knowledge", deadline=None)
@@ -29,3 +32,24 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     for name in XDG:
         monkeypatch.setenv(name, str(home / name.lower()))
     return home
+
+
+@pytest.fixture
+def note_figure(request: pytest.FixtureRequest) -> NoteFigure:
+    """Told what a test has tried, before it asserts that nothing went wrong."""
+
+    def note(figure: Figure) -> None:
+        request.node.user_properties.append((PROPERTY, figure.line()))
+        keep(figure)
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """How many points of how many were tried, whatever the verbosity."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
+    lines = [value for report in reports for name, value in report.user_properties if name == PROPERTY]
+    if lines:
+        terminalreporter.section("what was tried")
+        for line in sorted(set(lines)):
+            terminalreporter.line(line)

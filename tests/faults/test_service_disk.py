@@ -1,6 +1,7 @@
 """A service whose disk is short of room: writing pauses and says so, everything else goes on (P23, fault 11)."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +17,7 @@ from tests.support.command_line import CommandLine
 from tests.support.service import many_files, service
 
 FILES = 200
+MORE = 1000
 
 
 def test_writing_waits_for_room_and_goes_on_by_itself(tmp_path: Path) -> None:
@@ -74,13 +76,18 @@ def _fill(path: Path) -> None:
 
 def test_a_disk_that_somebody_else_fills_to_the_last_byte_ends_nobody(small_disk: Path) -> None:
     """No role ends; what is stored is whole and answers; with room again the run goes on with no operator."""
-    many = 4000
-    with service(small_disk, files=many_files(many), logs=small_disk.parent) as it:
+    with service(small_disk, files=many_files(FILES), logs=small_disk.parent) as it:
         it.start_all()
-        run = it.first_run()
-        it.wait_until(lambda: it.run(run).progress.get("checked", 0) > 64)
+        assert it.ended(it.first_run()).state == "done"
+        (worker,) = it.of("worker")
+        os.kill(worker.pid, signal.SIGSTOP)  # the disk is full before the first of the new files is read
+        for name, text in many_files(MORE).items():
+            (small_disk / "docs" / name.replace("file", "later")).write_text(text, encoding="utf-8")
+        run = it.submit()
+        it.wait_until(lambda: it.run(run).state == "checking")
         ballast = small_disk / "ballast"
         _fill(ballast)
+        os.kill(worker.pid, signal.SIGCONT)
         it.wait_until(lambda: any("disk_full" in role.said() for role in it.roles))
         command = CommandLine(small_disk)
         assert command("status", "--config", "knowledge.yaml").status == 0
@@ -93,7 +100,7 @@ def test_a_disk_that_somebody_else_fills_to_the_last_byte_ends_nobody(small_disk
         assert ended.state == "done"
         assert [f"{role.name}: {role.said()}" for role in it.roles if role.process.poll() is not None] == []
         with closing(SqliteStore(it.layout.database, base_id=None)) as store:
-            assert store.reader().document_count("docs/") == many
+            assert store.reader().document_count("docs/") == FILES + MORE
         assert audit(it.layout.database) == []
 
 
