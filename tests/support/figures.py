@@ -1,4 +1,4 @@
-"""What a test of faults has tried, and how much of it went wrong: printed after the tests, and kept for docs/promises.md.
+"""What a test of faults has tried, and how much of it went wrong: printed after the tests, kept for docs/promises.md.
 
 KNOWLEDGE_TEST_FIGURES=FOLDER keeps each figure as a JSON file of its own there.
 """
