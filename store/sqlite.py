@@ -20,6 +20,7 @@ from store import (
 )
 from store.analyzer import FOLDED, STEMMED, analyzer
 from store.connection import open_reader, open_writer, reading_full_text, translated
+from store.counting import RememberedCounts
 from store.documents import SqliteStoreWriter
 from store.enumeration_port import Column, DocumentStarts, EnumeratedDocument
 from store.port import (
@@ -42,9 +43,10 @@ from store.vector_port import DocumentTexts, UncoveredDocument, VectorCounts, Ve
 class SqliteSnapshot:
     """Reads over one connection (store.port.SearchSnapshot)."""
 
-    def __init__(self, connection: driver.Connection, path: Path) -> None:
+    def __init__(self, connection: driver.Connection, path: Path, counts: RememberedCounts) -> None:
         self._connection = connection
         self._path = path
+        self._counts = counts
 
     def identity(self) -> StoreIdentity:
         with translated(self._path):
@@ -52,7 +54,7 @@ class SqliteSnapshot:
 
     def counts(self, prefix: str = "", *, visibility: Visibility) -> StoreCounts:
         with translated(self._path):
-            return queries.counts(self._connection, prefix, visibility)
+            return self._counts.of(self._connection, prefix, visibility)
 
     def document_count(self, prefix: str) -> int:
         with translated(self._path):
@@ -250,6 +252,7 @@ class SqliteStore:
             raise NotBuiltError(f"there is no index at {path.parent}", hint="run `knowledge index YOUR_FOLDER`")
         self._path = path
         self._connection = open_reader(path)
+        self._counts = RememberedCounts()
         try:
             format_gate.check(self._connection, path, base_id=base_id)
         except BaseException:
@@ -262,14 +265,14 @@ class SqliteStore:
         with translated(self._path):
             self._connection.execute("BEGIN")
         try:
-            yield SqliteSnapshot(self._connection, self._path)
+            yield SqliteSnapshot(self._connection, self._path, self._counts)
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
     def reader(self) -> SqliteSnapshot:
         """Reads without a transaction around them: each statement sees the newest state."""
-        return SqliteSnapshot(self._connection, self._path)
+        return SqliteSnapshot(self._connection, self._path, self._counts)
 
     def close(self) -> None:
         self._connection.close()

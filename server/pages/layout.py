@@ -11,11 +11,11 @@ from app.present_http import machine_places, without_named
 from app.present_safe import name, one_line
 from domain.errors import KnowledgeError
 from server.http.parts import Caller, HttpParts, caller_of
-from server.pages.assets import address
+from server.pages.assets import address, style
 from server.pages.markup import NOTHING, Html, Part, joined, tag
 
 POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self';"
+    f"default-src 'none'; style-src {style().source}; script-src 'self'; img-src 'self'; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -116,7 +116,7 @@ def _head(visit: Visit, title: str) -> Html:
         tag("meta", name="base-path", content=visit.base_path),
         tag("meta", name="form-token", content=token) if token else NOTHING,
         tag("title", f"{title} - knowledge"),
-        tag("link", rel="stylesheet", href=address(visit.base_path, "pages.css")),
+        tag("style", Html(style().text)),
         tag("link", rel="icon", href=address(visit.base_path, "icon.svg")),
         [tag("script", src=address(visit.base_path, name), defer=True) for name in scripts],
     )

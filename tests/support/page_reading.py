@@ -1,5 +1,7 @@
 """A page read as a browser reads it: its elements, and whether anything in it could act."""
 
+import base64
+import hashlib
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -7,8 +9,8 @@ from html.parser import HTMLParser
 from starlette.testclient import TestClient
 
 _ELEMENTS = """
-html head meta title link script body a header nav main form input button select option label div p span h1 h2 ol ul li
-dl dt dd details summary mark strong code pre section table thead tbody tr th td time progress
+html head meta title link style script body a header nav main form input button select option label div p span h1 h2 ol
+ul li dl dt dd details summary mark strong code pre section table thead tbody tr th td time progress
 """
 _ATTRIBUTES = """
 lang charset name content rel href src defer class id type value maxlength autocomplete autocapitalize spellcheck
@@ -85,17 +87,24 @@ def look(client: TestClient, address: str, status: int = 200, /, **parameters: s
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+    (style,) = re.findall("<style>(.*?)</style>", answer.text, re.DOTALL)
+    named = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{named}';" in policy, "the one style of the page is the one that is allowed"
     return read(answer.text)
 
 
 def assert_inert(root: Element) -> None:
-    """Only elements and attributes of ours, scripts and styles from our files, addresses that lead nowhere else."""
+    """Only elements and attributes of ours, scripts from our files, addresses that lead nowhere else."""
     for element in root.all():
         assert element.name in ELEMENTS, element.name
         for name, value in element.attributes.items():
             assert name in ATTRIBUTES or re.fullmatch(r"(?:data|aria)-[a-z]+(?:-[a-z]+)*", name), name
             if name in ("href", "src", "action"):
                 assert re.match(r"(?:/(?!/)|#|https?://)", value), value
+        if element.name == "style":
+            assert not element.attributes
+            assert "<" not in element.text
+            element.parts.clear()  # no words that a page shows
         if element.name == "script":
             assert not element.text
             assert "/static/" in element.attributes["src"]
