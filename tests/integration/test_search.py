@@ -220,7 +220,7 @@ def test_chunks_gone_in_between_are_skipped(tmp_path: Path) -> None:
             return super().sketches(ids[2:])
 
     with open_snapshot(database) as snapshot:
-        losing = Losing(snapshot._connection, snapshot._path)
+        losing = Losing(snapshot._connection, snapshot._path, snapshot._counts)
         answer = search(losing, SearchRequest("zebra", top_k=5))
     assert [hit.rank for hit in answer.results] == [1, 2, 3, 4, 5]
     assert answer.results[0].lanes.words == 3
