@@ -9,16 +9,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.beside_service import refuse_beside_service
+from app.places import is_folder
 from app.receipts import run_record
 from app.wiring import locked_home, readable_base
-from domain.errors import DiskFullError, FormatError, KnowledgeError, RefusedError, UnsafePlaceError, UsageError
+from domain.errors import (
+    BaseMismatchError,
+    DiskFullError,
+    FormatError,
+    IntegrityError,
+    KnowledgeError,
+    NotBuiltError,
+    RefusedError,
+    UnsafePlaceError,
+    UsageError,
+)
 from domain.layout import DATABASE_NAME, STATE_NAME, BaseLayout
 from domain.settings import Settings
 from store import driver, files, format_gate, rebuilding
 from store.backup import write_backup
-from store.backup_manifest import Manifest
+from store.backup_manifest import Manifest, damaged
 from store.backup_reading import MEMBERS, Backup, prepare_for_writing
-from store.connection import immediate, open_reader, open_writer, translated
+from store.connection import RowRefusedError, immediate, open_reader, open_writer, translated
 from store.meta import set_meta
 from store.pending_restore import (
     finish_restore,
@@ -95,14 +106,14 @@ def back_up(settings: Settings, target: Path, force: bool) -> BackupReport:
 
 
 def _refuse_target(layout: BaseLayout, target: Path, force: bool) -> None:
-    if not target.name or not target.parent.is_dir():
+    if not target.name or not is_folder(target.parent):
         raise UsageError(f"there is no folder {target.parent}", hint="make it first, or name another file")
     home, parent = Path(os.path.realpath(layout.home)), Path(os.path.realpath(target.parent))
     if parent == home or home in parent.parents:
         raise UnsafePlaceError(
             f"{target} lies in the index's own folder", hint="write the backup elsewhere, best to another disk"
         )
-    if target.is_dir() and not target.is_symlink():
+    if is_folder(target) and not target.is_symlink():
         raise UnsafePlaceError(f"{target} is a folder", hint="name a file in it")
     if files.refuse_unsafe(target) is not None and not force:
         raise RefusedError(f"there is a file {target}", hint="name another one; --force replaces it")
@@ -129,7 +140,8 @@ def restore(settings: Settings, source: Path, force: bool) -> RestoreReport:
             with _staged(layout) as staged:
                 for name in MEMBERS:
                     backup.extract(name, staged.home / name)
-                renewed = _renew(staged, floor_generation=_highest_generation(layout))
+                with _told_of_the_backup(source):
+                    renewed = _renew(staged, floor_generation=_highest_generation(layout))
                 make_ready(layout)
             finish_restore(layout)
             files.clear_spool(layout)
@@ -219,6 +231,15 @@ def _highest_generation(layout: BaseLayout) -> int:
             return max(highest, int(row[0] or 0))
     except (KnowledgeError, driver.Error, TypeError, ValueError):
         return highest
+
+
+@contextmanager
+def _told_of_the_backup(source: Path) -> Iterator[None]:
+    """What is damaged is the backup, not the index of this base, nor a copy that is gone in a moment."""
+    try:
+        yield
+    except (BaseMismatchError, IntegrityError, NotBuiltError, RowRefusedError) as error:
+        raise damaged(source, "its databases are as they were backed up, and no whole index") from error
 
 
 class _Renewed(NamedTuple):

@@ -33,6 +33,8 @@ def convert_block(raw: Mapping[str, Any]) -> tuple[KnowledgeBlock, list[Problem]
             values[name] = msgspec.convert(_as_words(name, known[name]), type_)
         except msgspec.ValidationError as error:
             problems.append(_type_problem(name, type_, str(error)))
+        except UnicodeEncodeError:
+            problems.append(Problem(name, "holds half a character: it is no Unicode text"))
     return KnowledgeBlock(**values), problems
 
 

@@ -58,17 +58,23 @@ def read_bytes(path: Path) -> bytes:
             hint="Write one with: knowledge config init",
         ) from None
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ConfigurationError(f"Cannot read the configuration {shown(str(path))}: {reason}.") from error
+        raise _unread(path, error) from error
     try:
         _refuse_unsafe_file(os.fstat(descriptor), path)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise _unread(path, error) from error
     finally:
         os.close(descriptor)
     if len(content) > MAX_FILE_BYTES:
         raise ConfigurationError(f"The configuration {shown(str(path))} is larger than 1 MiB.")
     return content
+
+
+def _unread(path: Path, error: OSError) -> ConfigurationError:
+    reason = error.strerror or type(error).__name__
+    return ConfigurationError(f"Cannot read the configuration {shown(str(path))}: {reason}.")
 
 
 def _refuse_unsafe_file(status: os.stat_result, path: Path) -> None:

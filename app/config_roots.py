@@ -63,6 +63,7 @@ def place_problems(roots: Sequence[RootSettings], home: Path, absent: Mapping[in
     real_paths = [real(root.path) for root in roots]
     if real_home == Path(real_home.anchor):
         yield Problem("directory", "must not be the whole file system", "Leave it empty, or name a folder.")
+    overlaps = _first_overlaps(real_paths)
     for index, (root, path) in enumerate(zip(roots, real_paths, strict=True)):
         key, words = f"paths[{index}]", shown(str(root.path))
         if path == Path(path.anchor):
@@ -71,10 +72,27 @@ def place_problems(roots: Sequence[RootSettings], home: Path, absent: Mapping[in
             yield Problem(key, f"{words} lies in the index's own directory {shown(str(home))}")
         elif index in absent:
             yield Problem(key, f"{words} {absent[index]}", "Check the path; relative ones start at the file's folder.")
-        for other, other_path in enumerate(real_paths[:index]):
-            if path.is_relative_to(other_path) or other_path.is_relative_to(path):
-                text = f"{words} overlaps with {shown(str(roots[other].path))} (paths[{other}])"
-                yield Problem(key, text, "Keep one of them; leave parts out with exclude.")
+        if (other := overlaps.get(index)) is not None:
+            text = f"{words} overlaps with {shown(str(roots[other].path))} (paths[{other}])"
+            yield Problem(key, text, "Keep one of them; leave parts out with exclude.")
+
+
+def _first_overlaps(paths: Sequence[Path]) -> dict[int, int]:
+    """Of each path that is, holds or lies in one before it: the first such. No pair is compared: of a few thousand
+    there are millions."""
+    at: dict[Path, int] = {}
+    above: dict[Path, int] = {}  # of each folder on the way to a path, the first path below it
+    found: dict[int, int] = {}
+    for index, path in enumerate(paths):
+        others = [at[one] for one in (path, *path.parents) if one in at]
+        if path in above:
+            others.append(above[path])
+        if others:
+            found[index] = min(others)
+        at.setdefault(path, index)
+        for parent in path.parents:
+            above.setdefault(parent, index)
+    return found
 
 
 def absent_roots(roots: Sequence[RootSettings]) -> dict[int, str]:

@@ -3,13 +3,13 @@
 Imported only where there are some.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 
 from app.config_origins import Problem, Sources, has_control_characters, shown
 from app.config_roots import Places
 from app.config_schema import ScheduleBlock
 from app.config_values import duration_or_zero, duration_problems, variable_name_problems
+from app.places import real
 from domain.settings import RootSettings, ScheduleSettings
 from scheduler.cron import check_cron
 from scheduler.windows import parse_window
@@ -70,8 +70,8 @@ def _roots_meant(written: str, roots: Sequence[RootSettings], places: Places, *,
         return [written]
     named = [str(root.path) for root in roots if root.name == written]
     called = [str(root.path) for root in roots if not root.name and root.path.name == written]
-    path = os.path.realpath(places.absolute(written, from_file=from_file)) if written.strip("\0") == written else ""
-    placed = [str(root.path) for root in roots if os.path.realpath(root.path) == path]
+    path = real(places.absolute(written, from_file=from_file))
+    placed = [str(root.path) for root in roots if real(root.path) == path]
     return named or placed or called
 
 

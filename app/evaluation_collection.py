@@ -86,7 +86,7 @@ def read_documents(folder: Path) -> Iterator[CollectionDocument]:
     for number, line in _lines(folder / DOCUMENTS):
         try:
             document = decoder.decode(line)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise _bad_line(folder / DOCUMENTS, number, line, str(error)) from None
         if document.id == "":
             raise _bad_line(folder / DOCUMENTS, number, line, "the id is empty")

@@ -12,7 +12,7 @@ from app.receipts import require_built
 from app.roots import scopes_of_run
 from app.wiring import ReadableBase
 from domain.errors import NotFoundError, UsageError
-from domain.keys import path_below_root, root_of
+from domain.keys import is_utf8, path_below_root, root_of
 from domain.layout import BaseLayout
 from domain.retry_rules import TRIES_BEFORE_QUARANTINE
 from domain.settings import Settings
@@ -87,8 +87,8 @@ def of_keys(ledger: FailureLedgerPort, keys: Sequence[str]) -> list[FailureRecor
 
 
 def _on_record(ledger: FailureLedgerPort, key: str) -> list[FailureRecord]:
-    exact = ledger.failure(key)
-    rows = [exact] if exact is not None else list(ledger.failures(f"{key}/"))
+    exact = ledger.failure(key) if is_utf8(key) else None
+    rows = [exact] if exact is not None else list(ledger.failures(f"{key}/")) if is_utf8(key) else []
     if not rows:
         raise NotFoundError(
             f"no failure of {key} is on record",

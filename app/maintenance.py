@@ -11,6 +11,7 @@ from pathlib import Path
 
 from app.beside_service import refuse_beside_service
 from app.compacting import CompactReport, compact
+from app.present import count
 from app.purging import purge_paths
 from app.receipts import not_built, record_receipt, require_built, run_record
 from app.removal_command import PurgeReport, RemovedRoot, RemovedTarget, RemoveReport, remove, remove_paths
@@ -113,7 +114,7 @@ def _refusal(layout: BaseLayout) -> RefusedError:
     if files.lstat_or_none(layout.database) is not None:
         counts = rebuilding.counts_or_none(layout.database)
     content = (
-        f"{counts.documents} documents with {counts.chunks} chunks"
+        f"{count(counts.documents, 'document')} with {count(counts.chunks, 'chunk')}"
         if counts is not None
         else "an unknown number of documents (it cannot be read)"
     )

@@ -16,10 +16,10 @@ def absolute(written: str, *, below: Path, user_home: str) -> Path:
 
 
 def real(path: Path) -> Path:
-    """Links followed as far as they lead; a circle of them leads nowhere."""
+    """Links followed as far as they lead; a circle of them, and what is no path, leads nowhere."""
     try:
         return path.resolve()
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         return path
 
 

@@ -46,7 +46,10 @@ def display(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """A name on one line; what is no visible character stands as <U+XXXX>."""
+    """A name on one line; what is no visible character stands as <U+XXXX>, and so does the < of a name that holds
+    such a code itself: no two names are shown alike."""
+    if "<U+" in text:
+        text = _SHOWN_CODE.sub(_with_code_of_its_sign, text)
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if _is_visible(char) else _code(char) for char in text)
@@ -96,9 +99,14 @@ def _code(char: str) -> str:
     return f"<U+{ord(char):04X}>"
 
 
+def _with_code_of_its_sign(found: re.Match[str]) -> str:
+    return _code("<") + found[0][1:]
+
+
 def _from_code(found: re.Match[str]) -> str:
     number = int(found[1], 16)
-    return chr(number) if number <= 0x10FFFF else found[0]
+    is_character = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if is_character else found[0]
 
 
 def _json_escape(found: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from app.last_room import with_last_room
 from app.receipts import record_receipt, require_built, run_record
 from app.removal_targets import RemovalTarget, targets_of
 from app.wiring import WritableBase, writable_base
@@ -123,9 +124,13 @@ def remove_paths(
     Raises NotBuiltError, NotFoundError (no such root), UsageError (a name that means two things), LockedError.
     """
     require_built(settings)
-    with writable_base(settings, "knowledge rm") as base:
-        targets = targets_of(base.layout, base.state, cwd, paths)
-        return remove(base, settings, command_for(command_id or uuid.uuid4().hex, targets, root), targets)
+
+    def removed() -> RemoveReport:
+        with writable_base(settings, "knowledge rm") as base:
+            targets = targets_of(base.layout, base.state, cwd, paths)
+            return remove(base, settings, command_for(command_id or uuid.uuid4().hex, targets, root), targets)
+
+    return with_last_room(BaseLayout(settings.home), removed)
 
 
 def command_for(command_id: str, targets: Sequence[RemovalTarget], root: str | None) -> RemoveCommand:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import UsageError
-from domain.keys import path_below_root, root_of
+from domain.keys import is_utf8, path_below_root, root_of
 from domain.layout import BaseLayout
 from store.sqlite import SqliteSnapshot, SqliteStore
 from store.state import SqliteStateStore
@@ -51,7 +51,7 @@ def _target(argument: str, roots: Sequence[RootRecord], snapshot: SqliteSnapshot
 def _stored_prefix(key: str, snapshot: SqliteSnapshot) -> str:
     """The key itself where a document has it, else as a folder where documents lie below it."""
     wanted = key.rstrip("/")
-    if not wanted:
+    if not wanted or not is_utf8(wanted):
         return ""
     for prefix in (wanted, f"{wanted}/"):
         if any(not stored.reason for stored in snapshot.stored_files(prefix)):

@@ -11,6 +11,7 @@ from typing import get_args
 
 from app.approving import HELD, HeldList, held_list, why_not_approvable
 from app.beside_service import is_service_up
+from app.last_room import with_last_room
 from app.receipts import not_built
 from app.roles.calls import Failed, error_of
 from app.run_request import RunRequest
@@ -114,9 +115,13 @@ def _shown(settings: Settings, state: SqliteStateStore, run: RunRecord, *, has_s
 def ask_run(settings: Settings, run_id: int, wish: Wish, *, within_s: float) -> RunRecord:
     """Ask a run to pause, to go on ("") or to end, and see what becomes of it for a while.
 
-    A run that nobody works on any more is closed at once. Raises NotFoundError, and RefusedError for a run that has
-    ended or cannot be asked this.
+    A run that nobody works on any more is closed at once. On a full disk it is done with the room that is held for
+    that. Raises NotFoundError, and RefusedError for a run that has ended or cannot be asked this.
     """
+    return with_last_room(BaseLayout(settings.home), lambda: _asked(settings, run_id, wish, within_s))
+
+
+def _asked(settings: Settings, run_id: int, wish: Wish, within_s: float) -> RunRecord:
     layout = BaseLayout(settings.home)
     with recorded_runs(settings, writes=True) as state:
         run = known_run(state, run_id)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from app.last_room import with_last_room
 from app.maintenance import RebuildReport
 from app.removal_command import RemovedTarget, RemoveReport, command_for
 from app.removal_targets import RemovalTarget, targets_of
@@ -36,7 +37,8 @@ def remove_by_service(
     command = command_for(uuid.uuid4().hex, targets, root)
     calls = files.make_calls(BaseLayout(settings.home))
     call = Remove(command.id, command.prefixes, command.root)
-    report = answer_within(calls, place_call(calls, call), RemoveReport, WAITED_FOR_S)
+    call_id = with_last_room(BaseLayout(settings.home), lambda: place_call(calls, call, command.id))
+    report = answer_within(calls, call_id, RemoveReport, WAITED_FOR_S)
     return None if report is None else replace(report, targets=_as_named(targets, report.targets))
 
 

@@ -10,7 +10,8 @@ from app.places import absolute
 from app.present import no_documents_error, standing_notes
 from app.present_safe import typed
 from domain.citations import MARK, Citation
-from domain.errors import KnowledgeError, NotFoundError, UsageError
+from domain.errors import IntegrityError, KnowledgeError, NotFoundError, UsageError
+from domain.keys import is_utf8
 from domain.settings import RootSettings
 from domain.status import Standing
 from store.port import Snapshot, StoredChunk, StoredDocument, Visibility
@@ -77,7 +78,7 @@ def show(
     Raises CitationMalformedError, NotFoundError, CorpusEmptyError, UsageError (lines that are no range).
     """
     for key in keys_of(request.target, places):
-        document = snapshot.document(key, visibility=_EVERYTHING)
+        document = _stored(snapshot, key)
         if document is not None:
             return _whole(snapshot, document, request)
     if MARK not in request.target:
@@ -86,7 +87,7 @@ def show(
     if request.lines:
         raise UsageError("--lines goes with a document, not with a citation", hint="leave out the #number")
     for key in keys_of(citation.key, places):
-        document = snapshot.document(key, visibility=_EVERYTHING)
+        document = _stored(snapshot, key)
         if document is not None:
             return _chunk(snapshot, document, citation.ordinal, request)
     raise _no_document(citation.key, standing())
@@ -94,7 +95,7 @@ def show(
 
 def show_document(snapshot: Snapshot, key: str, lines: str, standing: Callable[[], Standing]) -> ShownDocument:
     """The document with this very key, whatever signs it holds. Raises NotFoundError, CorpusEmptyError, UsageError."""
-    document = snapshot.document(key, visibility=_EVERYTHING)
+    document = _stored(snapshot, key)
     if document is None:
         raise _no_document(key, standing())
     return _whole(snapshot, document, ShowRequest(key, lines=lines))
@@ -104,10 +105,15 @@ def show_chunk(
     snapshot: Snapshot, citation: Citation, before: int, after: int, standing: Callable[[], Standing]
 ) -> ShownChunk:
     """The chunk of the document with this very key, and its neighbours. Raises NotFoundError, CorpusEmptyError."""
-    document = snapshot.document(citation.key, visibility=_EVERYTHING)
+    document = _stored(snapshot, citation.key)
     if document is None:
         raise _no_document(citation.key, standing())
     return _chunk(snapshot, document, citation.ordinal, ShowRequest(citation.format(), before, after))
+
+
+def _stored(snapshot: Snapshot, key: str) -> StoredDocument | None:
+    """A name that is no UTF-8 was never indexed: the store is not asked for what it cannot hold."""
+    return snapshot.document(key, visibility=_EVERYTHING) if is_utf8(key) else None
 
 
 def keys_of(target: str, places: KnownPlaces) -> tuple[str, ...]:
@@ -169,9 +175,14 @@ def _chunk(snapshot: Snapshot, document: StoredDocument, ordinal: int, request: 
     chunks = snapshot.chunks(
         document.key,
         first=max(0, ordinal - request.before),
-        last=ordinal + request.after,
+        last=min(ordinal + request.after, document.chunk_count),
         visibility=_EVERYTHING,
     )
+    if all(chunk.ordinal != ordinal for chunk in chunks):
+        raise IntegrityError(
+            f"chunk {ordinal} of {document.key} cannot be found, though there should be {document.chunk_count}",
+            hint="the index is damaged: `knowledge verify` says where",
+        )
     return ShownChunk(document, ordinal, tuple(chunks), _opening(snapshot, document))
 
 

@@ -121,7 +121,7 @@ async def _last_words(process: asyncio.subprocess.Process) -> str:
 
 def _last_words_of(last_line: str) -> LastWords:
     """What a worker process said last; without a code where it did not choose its words."""
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.json.decode(last_line, type=LastWords)
     return LastWords("", last_line, "")
 

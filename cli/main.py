@@ -110,6 +110,10 @@ def _told(error: Exception) -> KnowledgeError | None:
         return error
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return DiskFullError("no space left to write to", hint="free some space, then run the command again")
+    if isinstance(error, MemoryError):
+        return KnowledgeError(
+            "there was not enough memory", hint="give it more: `ulimit -v` says how much it may take, in KiB"
+        )
     if "typer" not in sys.modules:
         return None
     import typer

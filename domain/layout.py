@@ -68,6 +68,11 @@ class BaseLayout:
         return self.home / "service.json"
 
     @property
+    def ballast(self) -> Path:
+        """Room on the disk that is held for whoever ends runs and removes documents once it is full."""
+        return self.home / "ballast"
+
+    @property
     def gitignore(self) -> Path:
         return self.home / ".gitignore"
 

@@ -117,7 +117,7 @@ def _weights(path: Path) -> NDArray[np.float16]:
         begin, end = tensor["data_offsets"]
         pieces, dimension = tensor["shape"]
         is_known = (tensor["dtype"], dimension, end - begin) == ("F16", DIMENSION, pieces * DIMENSION * 2)
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise _damaged(path) from None
     if not is_known or path.stat().st_size < 8 + header_bytes + end:
         raise _damaged(path)

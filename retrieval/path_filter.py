@@ -63,18 +63,23 @@ def _name_pattern(name: str) -> str:
 def _characters(part: str) -> Iterator[str]:
     at = 0
     while at < len(part):
-        end = part.find("]", at + 2) if part[at] == "[" else -1
+        is_negated = part[at] == "[" and part[at + 1 : at + 2] in ("!", "^")
+        first = at + 1 + is_negated
+        end = part.find("]", first + 1) if part[at] == "[" else -1  # right at the beginning it is one of the set
         if end > 0:
-            inside = part[at + 1 : end].replace("\\", r"\\").replace("[", r"\[").replace("&", r"\&")
-            inside = inside.replace("~", r"\~").replace("|", r"\|")
-            negated = "^" if inside[0] in "!^" else ""
-            yield f"(?!/)[{negated}{_ordered(inside[1:] if negated else inside)}]"
+            yield f"(?!/)[{'^' * is_negated}{''.join(_members(part[first:end]))}]"
             at = end + 1
             continue
         yield "[^/]" if part[at] == "?" else re.escape(part[at])
         at += 1
 
 
-def _ordered(inside: str) -> str:
-    """A set without ranges that run backwards, which `re` would refuse."""
-    return re.sub(r"(.)-(.)", lambda found: found[0] if found[1] <= found[2] else found[1] + found[2], inside)
+def _members(inside: str) -> Iterator[str]:
+    """What is in a set, as `re` writes it: each character stands for itself, and a range that runs backwards, which
+    `re` would refuse, for its two ends."""
+    at = 0
+    while at < len(inside):
+        first, last = inside[at], inside[at + 2 : at + 3] if inside[at + 1 : at + 2] == "-" else ""
+        sign = "-" if first <= last else ""
+        yield f"{re.escape(first)}{sign}{re.escape(last)}"
+        at += 3 if last else 1

@@ -4,6 +4,7 @@ Read page by page and never held whole: what is kept is what is shown.
 """
 
 import heapq
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
@@ -121,7 +122,7 @@ def _first(words: Iterator[Counted], request: WordsRequest) -> list[Counted]:
     """The first of them; all are looked at."""
     if request.sort == "count":
         return heapq.nsmallest(request.limit, words, key=lambda pair: (-pair[1], pair[0]))
-    kept = list(islice(words, request.limit))
+    kept = list(islice(words, min(request.limit, sys.maxsize)))
     for _ in words:
         pass
     return kept

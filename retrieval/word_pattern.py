@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     import subprocess
 
 MAX_PATTERN_CHARS = 1_000
+# each is made a table of 65,536 signs; two hundred took the engine two seconds, in which nothing stops it
+MAX_WIDE_RANGES = 20
 LIMIT_S = 1.0  # of computing, for all words together; a usual pattern takes 0.1 s for 200,000 words
+_WIDE_RANGE = re.compile(r"-(?:[^\x00-\x7f]|\\[uUxN0-7])")  # up to a sign that is no ASCII, or may be none
 _TOO_DEEP = "it is nested too deeply"
 _FILTERS = threading.Lock()  # the filters of warnings are those of all threads
 
@@ -31,13 +34,18 @@ def compile_pattern(written: str) -> re.Pattern[str]:
     """The pattern, blind to case. Raises UsageError naming the place where it cannot be read."""
     if len(written) > MAX_PATTERN_CHARS:
         raise UsageError(f"the pattern has {len(written):,} characters, more than {MAX_PATTERN_CHARS:,}")
+    if len(_WIDE_RANGE.findall(written)) > MAX_WIDE_RANGES:
+        raise UsageError(
+            f"the pattern has more than {MAX_WIDE_RANGES} ranges of signs beyond ASCII",
+            hint="write one set in the place of several",
+        )
     try:
         with _FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what a later Python may read otherwise
             return re.compile(written, re.IGNORECASE)
     except re.error as error:
         raise _unreadable(written, error.msg, error.pos) from None
-    except OverflowError as error:
+    except (OverflowError, ValueError) as error:  # a number beyond the engine's, flags that exclude each other
         raise _unreadable(written, str(error), None) from None
     except RecursionError:
         raise _unreadable(written, _TOO_DEEP, None) from None

@@ -4,6 +4,8 @@ import errno
 import os
 import re
 import stat
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 IGNORE_FILE_NAME = ".knowledgeignore"
 IGNORE_FILE_CAP_BYTES = 64 * 1024  # every line of it is asked about every path
+
+_FILTERS = threading.Lock()  # the filters of warnings are those of all threads
 
 Verdict = bool | None
 """True = left out, False = named again by a `!` line, None = no line speaks of it."""
@@ -103,4 +107,6 @@ def _are_patterns(lines: Sequence[str]) -> bool:
 def _spec(lines: Sequence[str]) -> "GitIgnoreSpec":
     from pathspec import GitIgnoreSpec  # 40 ms that most runs need not spend
 
-    return GitIgnoreSpec.from_lines(lines)
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a later Python may read otherwise
+        return GitIgnoreSpec.from_lines(lines)

@@ -7,6 +7,7 @@ directory on the way down.
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -204,10 +205,12 @@ def _enter(
     try:
         with os.scandir(path) as listing:
             entries = [(e.name + "/" if e.is_dir(follow_symlinks=False) else e.name, e) for e in listing]
-        status = Path(path).stat()
+        status = Path(path).lstat()
     except OSError as error:
         if is_start or error.errno not in (errno.ENOENT, errno.ENOTDIR):
             report.problems.append((rules.prefix + relative, error.strerror or "unreadable"))
+        return None
+    if stat.S_ISLNK(status.st_mode):  # it has become one since it was met: what was listed is not ours
         return None
     report.directories += 1
     names = {name for name, _ in entries}

@@ -88,7 +88,7 @@ def _opened(path: Path) -> IO[bytes]:
 def _decoded(path: Path, raw: bytes) -> Manifest:
     try:
         value = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(path, "its manifest cannot be read") from error
     if not isinstance(value, dict) or not _is_number(value.get("version")):
         raise damaged(path, "its manifest cannot be read")

@@ -51,7 +51,7 @@ class Backup:
         try:
             with tarfile.open(fileobj=self._file, mode="r:") as tar:
                 found = [tar.next() for _ in range(len(MEMBERS) + 2)]
-        except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
+        except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:  # names of names
             raise damaged(self.path, "its entries cannot be read") from error
         entries = [entry for entry in found if entry is not None]
         described = [(MANIFEST_NAME, entries[0].size if entries else 0)]

@@ -51,6 +51,8 @@ def lstat_or_none(path: Path) -> os.stat_result | None:
         raise UnsafePlaceError(f"a part of {path} is not a directory", hint="choose another place") from error
     except PermissionError as error:
         raise StorageError(f"cannot look at {path}: permission denied", hint="check who owns it") from error
+    except OSError as error:  # a name that is too long, a circle of links
+        raise UnsafePlaceError(f"cannot look at {path}: {error.strerror}", hint="choose another place") from error
 
 
 def refuse_unsafe(path: Path) -> os.stat_result | None:
@@ -107,15 +109,28 @@ def refuse_network_filesystem(path: Path) -> None:
 
 
 def _write_once(path: Path, text: str) -> None:
-    if lstat_or_none(path) is not None:
+    """Write a small file where there is none, and again where a crash has cut it short; any other content stays."""
+    if _is_other_content(path, text):
         return
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        descriptor = os.open(path, flags, PRIVATE_FILE_MODE)
-    except FileExistsError:  # another process was quicker
-        return
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    write_private(path, text.encode())
+
+
+def _is_other_content(path: Path, text: str) -> bool:
+    """Whether there is something else than nothing or a beginning of `text`."""
+    status = lstat_or_none(path)
+    if status is None:
+        return False
+    if not stat.S_ISREG(status.st_mode) or status.st_size >= len(text.encode()):
+        return True
+    return not text.encode().startswith(path.read_bytes())
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file of ours that is none of SQLite's: 0600 from its first instant, whatever the umask; a link is
+    refused. Raises OSError."""
+    flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    with os.fdopen(os.open(path, flags, PRIVATE_FILE_MODE), "wb") as file:
+        file.write(content)
 
 
 def create_private(path: Path) -> bool:

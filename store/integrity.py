@@ -75,6 +75,7 @@ def _content_results(
         ("identity", "meta", _identity),
         ("chunk_counts", "documents", _chunk_counts),
         ("chunk_ordinals", "chunks", _chunk_ordinals),
+        ("titles", "documents", _titles),
         ("removed_keys", "tombstones", _removed_keys),
         ("skipped_keys", "skipped_files", _skipped_keys),
     ]
@@ -243,6 +244,19 @@ def _chunk_ordinals(connection: driver.Connection) -> CheckResult:
         " FROM chunks WHERE document = documents.id)"
     )
     return _named(cursor, "chunk_ordinals", "chunks", "have chunks that are not numbered from 0 up")
+
+
+def _titles(connection: driver.Connection) -> CheckResult:
+    """A title is kept a second time, as the first of the document's names, which full text vouches for. Compared as
+    bytes, since NUL is text; names are cut at their cap."""
+    cursor = connection.execute(
+        "WITH named AS (SELECT key, CAST(title AS BLOB) AS title, CAST(names AS BLOB) AS names FROM documents"
+        " JOIN chunks ON chunks.document = documents.id AND ordinal = 0)"
+        " SELECT CAST(key AS BLOB) FROM named WHERE length(title) > 0 AND (length(names) = 0"
+        " OR substr(title, 1, min(length(title), length(names))) <> substr(names, 1, min(length(title), length(names)))"
+        " OR (length(names) > length(title) AND substr(names, length(title) + 1, 1) <> x'0A'))"
+    )
+    return _named(cursor, "titles", "documents", "are shown with another title than they were indexed with")
 
 
 def _removed_keys(connection: driver.Connection) -> CheckResult:

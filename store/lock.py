@@ -142,7 +142,7 @@ def holder_of(path: Path) -> str:
             os.close(descriptor)
         holder = json.loads(raw)
         return f"`{holder['command']}`, process {int(holder['pid'])}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 

@@ -38,7 +38,8 @@ class SqliteStateStore(RunLedger, FailureLedger, PageLedger, ScheduleLedger, Not
 
     def roots(self) -> Sequence[RootRecord]:
         rows = self._read("SELECT name, path, single_files, last_full_generation FROM roots ORDER BY name")
-        return [RootRecord(name, path, tuple(json.loads(files)), last) for name, path, files, last in rows]
+        with self._believing():
+            return [RootRecord(name, path, tuple(json.loads(files)), last) for name, path, files, last in rows]
 
     def add_root(self, root: RootRecord) -> None:
         """Record a root, or what changed of it; its name stays as it is."""
@@ -88,10 +89,11 @@ class SqliteStateStore(RunLedger, FailureLedger, PageLedger, ScheduleLedger, Not
             " WHERE run = ? AND key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
             (run_id, after, *key_range(prefix), limit),
         )
-        return [
-            RemovalCandidate(key, Reason(reason), FileStat(*json.loads(stat)) if stat else None)
-            for key, reason, stat in rows
-        ]
+        with self._believing():
+            return [
+                RemovalCandidate(key, Reason(reason), FileStat(*json.loads(stat)) if stat else None)
+                for key, reason, stat in rows
+            ]
 
     def drop_candidates(self, run_id: int, keys: Sequence[str]) -> None:
         self._write("DELETE FROM removal_candidates WHERE run = ? AND key = ?", [(run_id, key) for key in keys])

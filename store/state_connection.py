@@ -60,6 +60,14 @@ class StateConnection:
             self._connection.executemany(statement, rows)
 
     @contextmanager
+    def _believing(self) -> Iterator[None]:
+        """Around what is made of rows. Raises IntegrityError where they hold what was never written into them."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
+            raise damaged(f"a row of it cannot be read: {type(error).__name__}", self._path) from error
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         """One write transaction, which no other thread's statement comes into."""
         with self._lock, translated(self._path), immediate(self._connection):

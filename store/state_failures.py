@@ -26,11 +26,13 @@ class FailureLedger(StateConnection):
             f"SELECT {_COLUMNS} FROM failures WHERE key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?",  # noqa: S608
             (*key_range(prefix), after, limit),
         )
-        return [_record(row) for row in rows]
+        with self._believing():
+            return [_record(row) for row in rows]
 
     def failure(self, key: str) -> FailureRecord | None:
         rows = self._read(f"SELECT {_COLUMNS} FROM failures WHERE key = ?", (key,))  # noqa: S608 - no value
-        return _record(rows[0]) if rows else None
+        with self._believing():
+            return _record(rows[0]) if rows else None
 
     def failure_counts(self) -> Sequence[FailureCount]:
         rows = self._read("SELECT reason, standing, count(*) FROM failures GROUP BY 1, 2 ORDER BY 1, 2")

@@ -23,7 +23,8 @@ class PageLedger(StateConnection):
             " AND page IN (SELECT value FROM json_each(?))",
             (run_id, json.dumps(list(numbers))),
         )
-        return {page: json.loads(counts) for page, counts in rows}
+        with self._believing():
+            return {page: json.loads(counts) for page, counts in rows}
 
     def take_over_pages(self, run_id: int) -> tuple[dict[str, int], int]:
         """For a scheduler that goes on with a run: the counts of the pages that are done, and the highest number that
@@ -32,8 +33,9 @@ class PageLedger(StateConnection):
             rows = self._connection.execute("SELECT page, state, counts FROM pages WHERE run = ?", (run_id,)).fetchall()
             self._connection.execute("DELETE FROM pages WHERE run = ? AND state = 'planned'", (run_id,))
         counts: dict[str, int] = {}
-        for _, state, told in rows:
-            if state == "done":
-                for name, number in json.loads(told).items():
-                    counts[name] = counts.get(name, 0) + number
+        with self._believing():
+            for _, state, told in rows:
+                if state == "done":
+                    for name, number in json.loads(told).items():
+                        counts[name] = counts.get(name, 0) + number
         return counts, max((int(row[0]) for row in rows), default=0)

@@ -6,11 +6,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from domain.errors import IntegrityError
 from store import driver
+from store.connection import damaged
 from store.run_port import Change, RunRecord, RunState, Wish
 from store.state_connection import StateConnection
 
 KEPT_RUNS = 500
+LARGEST_ID = 2**63 - 1
 PROCESS_GONE = "its process ended before it did"  # the cause of a run that nobody works on any more
 KEPT_CHANGES_OF_RUNS = 30  # what runs have changed, and the removals they have held, is kept for the newest only
 _COLUMNS = (
@@ -84,22 +87,24 @@ class RunLedger(StateConnection):
         )
 
     def run(self, run_id: int) -> RunRecord | None:
+        if run_id > LARGEST_ID:  # there is none, and SQLite cannot be asked for it
+            return None
         rows = self._read(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (run_id,))  # noqa: S608
-        return _record(rows[0]) if rows else None
+        return self._run_of(rows[0]) if rows else None
 
     def runs(self, limit: int = 20) -> Sequence[RunRecord]:
         rows = self._read(f"SELECT {_COLUMNS} FROM runs ORDER BY id DESC LIMIT ?", (limit,))  # noqa: S608
-        return [_record(row) for row in rows]
+        return [self._run_of(row) for row in rows]
 
     def open_run(self) -> RunRecord | None:
         rows = self._read(
             f"SELECT {_COLUMNS} FROM runs WHERE ended_ns IS NULL AND state <> 'queued' ORDER BY id DESC LIMIT 1"  # noqa: S608
         )
-        return _record(rows[0]) if rows else None
+        return self._run_of(rows[0]) if rows else None
 
     def queued_runs(self) -> Sequence[RunRecord]:
         rows = self._read(f"SELECT {_COLUMNS} FROM runs WHERE state = 'queued' ORDER BY id")  # noqa: S608
-        return [_record(row) for row in rows]
+        return [self._run_of(row) for row in rows]
 
     def request_of(self, run_id: int) -> dict[str, object]:
         return self._json_of("request", run_id)
@@ -148,17 +153,23 @@ class RunLedger(StateConnection):
             "SELECT page, keys FROM run_changes WHERE run = ? AND change = ? AND page > ? ORDER BY page LIMIT ?",
             (run_id, change, after_page, limit),
         )
-        return [(page, tuple(bytes(keys).decode().split("\0"))) for page, keys in rows]
+        with self._believing():
+            return [(page, tuple(bytes(keys).decode().split("\0"))) for page, keys in rows]
 
     def _known(self, run_id: int) -> RunRecord:
         found = self.run(run_id)
         if found is None:
-            raise LookupError(f"run {run_id} was recorded and is not there")
+            raise damaged(f"run {run_id} was recorded and is not there", self._path)
         return found
+
+    def _run_of(self, row: Any) -> RunRecord:
+        with self._believing():
+            return _record(row)
 
     def _json_of(self, column: str, run_id: int) -> dict[str, object]:
         rows = self._read(f"SELECT {column} FROM runs WHERE id = ?", (run_id,))  # noqa: S608 - a name of ours
-        value = json.loads(rows[0][0]) if rows else {}
+        with self._believing():
+            value = json.loads(rows[0][0]) if rows else {}
         return dict(value) if isinstance(value, dict) else {}
 
 
@@ -202,6 +213,8 @@ def _next_generation(connection: driver.Connection, floor_generation: int) -> in
     row = connection.execute(
         "UPDATE base SET generation = max(generation, ?) + 1 RETURNING generation", (floor_generation,)
     ).fetchall()
+    if not row:
+        raise IntegrityError("state.db does not know its base", hint="restore it from a backup")
     return int(row[0][0])
 
 

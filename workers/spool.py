@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from domain.errors import KnowledgeError
-from store.files import storage_errors
+from store.files import storage_errors, write_private
 from workers.checking import FinishedPage
 
 _encoder = msgspec.msgpack.Encoder()
@@ -30,7 +30,7 @@ def write_page(directory: Path, name: str, page: FinishedPage) -> None:
     aside = directory / f"{name}.part"
     try:
         with storage_errors(aside, "write"):
-            aside.write_bytes(_encoder.encode(page))
+            write_private(aside, _encoder.encode(page))
             aside.replace(directory / name)
     except KnowledgeError:
         with suppress(OSError):

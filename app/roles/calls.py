@@ -17,6 +17,7 @@ import msgspec
 from domain import errors
 from domain.errors import KnowledgeError
 from domain.vectors import VectorIdentity
+from store.files import storage_errors, write_private
 from store.write_port import WriteGroup
 
 CALL_SUFFIX = ".call"
@@ -134,7 +135,7 @@ def failed(error: KnowledgeError) -> Answer:
 
 def place_call(directory: Path, call: Call, call_id: str = "") -> str:
     """Write a call down for the writer; its id. Placed once more under the same id, it is the same call, and has the
-    answer that it had."""
+    answer that it had. Raises DiskFullError, StorageError."""
     call_id = call_id or uuid.uuid4().hex
     _write_aside(directory / f"{call_id}{CALL_SUFFIX}", _encoder.encode(call))
     return call_id
@@ -146,7 +147,8 @@ def waiting_calls(directory: Path) -> list[str]:
     for path in directory.glob(f"*{CALL_SUFFIX}"):
         call_id = path.name.removesuffix(CALL_SUFFIX)
         if not (directory / f"{call_id}{ANSWER_SUFFIX}").exists():
-            placed.append((path.stat().st_mtime_ns, call_id))
+            with suppress(FileNotFoundError):  # its asker has come for the answer, or taken it back
+                placed.append((path.stat().st_mtime_ns, call_id))
     return [call_id for _, call_id in sorted(placed)]
 
 
@@ -171,6 +173,7 @@ def forget_old_calls(directory: Path, older_than_s: float = FORGOTTEN_AFTER_S) -
 
 
 def answer_call(directory: Path, call_id: str, answer: Answer) -> None:
+    """Raises DiskFullError, StorageError."""
     _write_aside(directory / f"{call_id}{ANSWER_SUFFIX}", _encoder.encode(answer))
 
 
@@ -233,5 +236,11 @@ def error_of(failed: Failed) -> KnowledgeError:
 
 def _write_aside(path: Path, raw: bytes) -> None:
     aside = path.with_name(f"{path.name}.part")
-    aside.write_bytes(raw)
-    aside.replace(path)
+    try:
+        with storage_errors(path, "write"):
+            write_private(aside, raw)
+            aside.replace(path)
+    except KnowledgeError:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise

@@ -4,13 +4,14 @@ room (P23). A full disk would keep removals and checkpoints from working, which 
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from app.roles.runtime import Runtime
-from domain.errors import DiskFullError
+from domain.errors import DiskFullError, StorageError
 from domain.layout import sidecars
 from scheduler.queue.client import PageQueue
+from store.ballast import BALLAST_BYTES, take_ballast
 from store.files import free_bytes, lstat_or_none
 from workers.hold_up import HoldUpVoice
 
@@ -82,7 +83,11 @@ class DiskBrake:
     async def run(self) -> None:
         try:
             while True:
-                self._decide(self._look(self._runtime))
+                room = self._look(self._runtime)
+                self._decide(room)
+                if room.free >= room.kept + BALLAST_BYTES:
+                    with suppress(StorageError):  # it is tried again at the next look
+                        take_ballast(self._runtime.layout)
                 await asyncio.sleep(LOOK_EVERY_S)
         finally:
             await self._voice.aclose()

@@ -49,5 +49,5 @@ def _noted_socket(note: Path) -> str:
     try:
         value = json.loads(note.read_bytes()[:NOTE_CAP_BYTES])
         return str(value["socket"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

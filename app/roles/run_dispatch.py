@@ -47,6 +47,7 @@ class ServiceQueue(PageQueue):
     async def hold_up(self) -> str:
         if said := await super().hold_up():
             return said
+        await self.require_room()  # roles that cannot say that they live are not dead
         notes = await self._guard(lambda: live_leases(self._pool, self._names))
         if not any(note.role == "worker" for note in notes):
             return "no worker is alive"

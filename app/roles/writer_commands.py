@@ -7,6 +7,7 @@ from functools import partial
 from typing import assert_never
 
 from app.compacting import compact_base
+from app.last_room import with_last_room
 from app.maintenance import rebuild_base
 from app.removal_command import remove
 from app.roles.calls import Compact, Rebuild, Remove, Verify
@@ -44,7 +45,9 @@ def _effect(call: Command, base: WritableBase, settings: Settings, is_wanted: Wa
         case Rebuild(command_id):
             return partial(rebuild_base, base, RebuildCommand(command_id))
         case Remove(command_id, prefixes, root):
-            return partial(remove, base, settings, RemoveCommand(command_id, prefixes, root), is_beside_run=True)
+            command = RemoveCommand(command_id, prefixes, root)
+            removing = partial(remove, base, settings, command, is_beside_run=True)
+            return partial(with_last_room, base.layout, removing)
     assert_never(call)
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import aiosqlite
@@ -16,9 +17,10 @@ from arq.connections import ArqRedis
 from redis.exceptions import RedisError
 
 from app.beside_service import WRITER_PURPOSE
+from app.last_room import with_last_room
 from app.pipeline import PAGES_IN_HAND, build_write_worker, writing_thread
-from app.roles.calls import answer_call, failed, forget_old_calls, is_called, read_call, waiting_calls
-from app.roles.disk_brake import DiskBrake
+from app.roles.calls import Answer, answer_call, failed, forget_old_calls, is_called, read_call, waiting_calls
+from app.roles.disk_brake import LOOK_EVERY_S, DiskBrake, FullDisk
 from app.roles.job_service import JobService
 from app.roles.measures import CALLS_ANSWERED
 from app.roles.queue_place import queue_place
@@ -212,7 +214,7 @@ async def _answer_calls(it: Writing, directory: Path) -> None:
                 continue
             except (OSError, ValueError) as error:
                 refusal = KnowledgeError(f"the call cannot be read: {type(error).__name__}")
-                answer_call(directory, call_id, failed(refusal))
+                await _say_answer(it, directory, call_id, failed(refusal))
                 continue
 
             def is_wanted(call_id: str = call_id) -> bool:
@@ -221,7 +223,16 @@ async def _answer_calls(it: Writing, directory: Path) -> None:
             answer = await run_on_connection(it.connection, answer_to, call, it.base, it.runtime.settings, is_wanted)
             if answer.failed is not None and it.runtime.stopping.is_set():
                 await asyncio.Event().wait()  # broken off: the next writer does it
-            if is_called(directory, call_id):
-                answer_call(directory, call_id, answer)
+            await _say_answer(it, directory, call_id, answer)
             it.runtime.telemetry.count(CALLS_ANSWERED)
         await asyncio.sleep(CALLS_LOOKED_FOR_EVERY_S)
+
+
+async def _say_answer(it: Writing, directory: Path, call_id: str, answer: Answer) -> None:
+    """Once there is room for it, and for as long as somebody waits for it."""
+    full_disk = FullDisk(it.runtime)
+    while is_called(directory, call_id):
+        with full_disk.passed_over():
+            with_last_room(it.runtime.layout, partial(answer_call, directory, call_id, answer))
+            return
+        await asyncio.sleep(LOOK_EVERY_S)

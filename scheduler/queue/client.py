@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 
 from arq.connections import ArqRedis, RedisSettings, create_pool
 from arq.constants import in_progress_key_prefix, job_key_prefix, retry_key_prefix
-from redis.exceptions import AuthenticationError, NoPermissionError, OutOfMemoryError, RedisError
+from redis.exceptions import AuthenticationError, NoPermissionError, OutOfMemoryError, RedisError, ResponseError
 
 from domain.errors import QueueError
 from scheduler.queue.address import QueueAddress
@@ -25,11 +25,15 @@ CONNECT_TIMEOUT_S = 5
 CONNECT_RETRIES = 3
 COMMAND_RETRIES = 5
 HOLD_UP_EXPIRES_S = 10
+TAKEN_EXPIRES_MS = 1000
+UNWRITTEN = "MISCONF"  # how a server begins its refusal while what it keeps on a disk cannot be written
 JOB_EXPIRES_MS = 7 * 24 * 3600 * 1000
 Result = TypeVar("Result")
 
-# what arq says is for a log that somebody has set up, never for the terminal of a user
+# what arq says is for a log that somebody has set up, never for the terminal of a user; nor is what redis says, by way
+# of asyncio, of a pipeline that the end of a run has cut off: its connection was closed with the pool
 logging.getLogger("arq").addHandler(logging.NullHandler())
+logging.getLogger("asyncio").addFilter(lambda record: not record.getMessage().startswith("Unclosed Pipeline client"))
 
 
 def redis_settings(address: QueueAddress) -> RedisSettings:
@@ -112,6 +116,11 @@ def unreachable(address: QueueAddress, error: BaseException | None = None) -> Qu
         return QueueError(
             f"the queue at {address} takes nothing more: its memory is full",
             hint="raise its maxmemory, or take away what else it holds; what is stored in the index is safe",
+        )
+    if isinstance(error, ResponseError) and UNWRITTEN in str(error):
+        return QueueError(
+            f"the queue at {address} takes nothing more: it cannot write its file",
+            hint="make room on the disk of that Redis or Valkey, or see its log; what is stored in the index is safe",
         )
     return QueueError(
         f"the queue at {address} does not answer",
@@ -208,6 +217,10 @@ class PageQueue:
         """Why a worker waits for something outside of it; "" when none does."""
         said = await self._guard(lambda: self._pool.get(self._names.hold_up))
         return said.decode("utf-8", "replace") if said else ""
+
+    async def require_room(self) -> None:
+        """Find out whether the queue takes anything: one that is full still answers whoever only asks."""
+        await self._guard(lambda: self._pool.set(self._names.taken, b"1", px=TAKEN_EXPIRES_MS))
 
     async def say_verified(self) -> None:
         """Tell the workers of this run that the embeddings server answers as it did (workers.embedding)."""

@@ -93,7 +93,7 @@ async def live_leases(pool: ArqRedis, names: QueueNames) -> Sequence[LeaseNote]:
         if value is not None:
             try:
                 found.append(_notes.decode(value))
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
     return found
 

@@ -34,6 +34,11 @@ class QueueNames:
         return f"{self.prefix}hold-up"
 
     @property
+    def taken(self) -> str:
+        """Set to see whether the queue takes anything, and gone at once."""
+        return f"{self.prefix}taken"
+
+    @property
     def verified(self) -> str:
         """There once a worker has seen that the embeddings server still answers for the index; dropped with its run."""
         return f"{self.prefix}verified"

@@ -5,6 +5,7 @@ function name ends the worker that meets it, and stays for the next. So the dict
 not one of our jobs becomes a call of `park`, which keeps the bytes for a look and lets the worker go on.
 """
 
+import re
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ LAST_MS = 253_402_300_799_999  # of the year 9999
 CHECK_PAGE = "check_page"
 WRITE_PAGE = "write_page"
 PARK = "park"
+_SPOOL_NAME = re.compile(r"[0-9]{1,20}-[0-9]{1,20}-[0-9]{1,20}\.page")  # workers.spool.spool_name
 JobFunction = Literal["check_page", "write_page", "park"]
 
 Payload = TypeVar("Payload")
@@ -90,10 +92,10 @@ def decode_check(raw: bytes) -> CheckPayload:
 
 
 def decode_write(raw: bytes) -> WritePayload:
-    """Raises PayloadError for anything but a write of this version whose name is a plain file name."""
+    """Raises PayloadError for anything but a write of this version with the name of a page in the spool."""
     payload = _decoded(_writes, raw)
-    if not payload.name or "/" in payload.name or "\\" in payload.name or payload.name.startswith("."):
-        raise PayloadError("the spool name is no plain file name")
+    if not _SPOOL_NAME.fullmatch(payload.name):
+        raise PayloadError("the spool name is none of a page")
     return payload
 
 

@@ -48,5 +48,5 @@ def _note(value: bytes | None) -> LeaseNote | None:
         return None
     try:
         return _notes.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -38,6 +38,6 @@ async def take_troubles(pool: ArqRedis, names: QueueNames) -> list[Trouble]:
     for item in raw:
         try:
             found.append(_decoder.decode(item))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
     return found

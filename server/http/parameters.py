@@ -60,7 +60,7 @@ async def body_of(request: Request, kind: type[Parameters]) -> Parameters:
         return msgspec.json.decode(await request.body(), type=kind)
     except msgspec.ValidationError as error:
         raise UsageError(_told(error), hint=_known_words(kind.__struct_encode_fields__)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"the body is no JSON: {one_line(str(error), limit=MAX_TOLD_CHARS)}") from None
 
 

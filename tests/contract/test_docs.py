@@ -17,7 +17,8 @@ from domain.status import DropReason, SearchStatus
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [*sorted(DOCS.glob("*.md")), *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))]
+BESIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = [*sorted(DOCS.glob("*.md")), *(ROOT / name for name in BESIDE)]
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
 CONFIGURATION = (DOCS / "reference-configuration.md").read_text(encoding="utf-8")
 JSON = (DOCS / "reference-json.md").read_text(encoding="utf-8")

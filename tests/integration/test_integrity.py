@@ -82,6 +82,22 @@ def test_rebuild_over_changed_content_does_not_hide_it(copy: Copy) -> None:
     assert audit(layout_of(settings).database) != []
 
 
+def test_titles_of_any_kind_are_sound(tmp_path: Path) -> None:
+    """A title with a NUL, one of a file's name, one longer than names may be, and none but in the frontmatter."""
+    texts = {
+        "nul.md": "# before\x00after\n\ntext\n",
+        "no heading.md": "text alone\n",
+        "two\nlines.md": "text alone\n",
+        ".md": "text alone\n",
+        "long.md": f"# {'long ' * 1500}\n\ntext\n",
+        "front.md": "---\ntitle: ' In  front '\naliases: [other]\n---\ntext\n",
+        "plain.txt": "text alone\n",
+    }
+    settings = build_base(tmp_path, texts)
+    assert maintenance.verify(settings, deep=True).exit_status == 0
+    assert audit(layout_of(settings).database) == []
+
+
 def test_rebuild_counts_as_a_change(copy: Copy) -> None:
     settings = copy()
     before = identity_of(settings)
@@ -110,6 +126,8 @@ def test_reset_mends_everything(copy: Copy, drift: drifts.Drift) -> None:
         (drifts.wrong_chunk_count, "chunk_counts", "documents", "docs/a.md"),
         (drifts.changed_tail, "documents_whole", "documents", "docs/a.md"),
         (drifts.mark_lost, "substring_marks", "chunks", "docs/sub/c.md"),
+        (drifts.changed_title, "titles", "documents", "docs/a.md"),
+        (drifts.changed_names, "titles", "documents", "docs/a.md"),
         (drifts.orphaned_chunks, "foreign_keys", "chunks", ""),
         (drifts.lost_identity, "identity", "meta", ""),
     ],

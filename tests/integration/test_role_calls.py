@@ -45,6 +45,13 @@ def test_a_call_that_is_gone_without_an_answer_is_placed_again(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_call_that_goes_while_the_writer_looks_does_not_end_it(tmp_path: Path) -> None:
+    """P2: askers take their calls away when they have their answers. A link to nothing is listed, and is not there."""
+    (tmp_path / "gone.call").symlink_to(tmp_path / "nowhere")
+    call_id = place_call(tmp_path, CollectVectors(3))
+    assert waiting_calls(tmp_path) == [call_id]
+
+
 def test_a_call_whose_asker_gives_up_is_taken_back(tmp_path: Path) -> None:
     call_id = place_call(tmp_path, CollectVectors(3))
 

@@ -59,7 +59,7 @@ def _audit(connection: Any, deep: bool) -> list[str]:
         )
     ]
     documents = connection.execute(
-        "SELECT id, key, chunk_count, file_hash, CAST(tail AS BLOB), generation FROM documents"
+        "SELECT id, key, chunk_count, file_hash, CAST(tail AS BLOB), generation, CAST(title AS BLOB) FROM documents"
     ).fetchall()
     meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     problems = _documents(documents, chunks, deep)
@@ -81,7 +81,7 @@ def _documents(documents: list[Any], chunks: list[Chunk], deep: bool) -> list[st
     by_document: dict[int, list[Chunk]] = {}
     for chunk in chunks:
         by_document.setdefault(chunk.document, []).append(chunk)
-    for number, key, count, file_hash, tail, _ in documents:
+    for number, key, count, file_hash, tail, _, title in documents:
         own = sorted(by_document.get(number, []), key=lambda chunk: chunk.ordinal)
         if len(own) != count or not own:
             problems.append(f"{key}: {count} chunks said, {len(own)} there")
@@ -90,6 +90,9 @@ def _documents(documents: list[Any], chunks: list[Chunk], deep: bool) -> list[st
         whole = b"".join(part for chunk in own for part in (chunk.lead, chunk.body)) + tail
         if deep and hashlib.sha256(whole).digest() != file_hash:
             problems.append(f"{key}: does not give back its file")
+        names = own[0].names if own else b""
+        if names and not f"{names.decode()}\n".startswith(f"{title.decode()}\n") and not title.startswith(names):
+            problems.append(f"{key}: its title is not the first of its names")
     return problems
 
 

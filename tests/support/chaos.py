@@ -12,20 +12,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from domain.settings import Settings
 from scheduler.queue.embedded import server_program
 from store.run_port import RunRecord
 from tests.support.audit import audit
+from tests.support.depth import SEED, scaled
 from tests.support.embedding_server import EmbeddingServer, embedding_server, vector_array_of
+from tests.support.reading_on import LiveReader
 from tests.support.runs import Base
 from tests.support.scratch import scratch_directory
 from tests.support.service import Service
 from tests.support.vector_runs import DIMENSION, base_with
 from tests.support.waiting import eventually
 
-PARTS = ("scheduler", "worker", "writer", "broker", "embeddings")
-SLOW_S = 110.0  # the machine may be busy with other tests
+PARTS = ("scheduler", "worker", "writer", "broker", "embeddings", "reader")
+MATTER = "about the matter"  # in every text, and in none that a model is only tried with
+LATEST_S = 1.2  # a kill strikes at any moment of a round's run, as long as that takes on a machine at rest
+SLOW_S = 240.0  # the machine may be busy with other tests
 _VECTORS = (
     "SELECT documents.key, chunks.ordinal, hex(embeddings.vector) FROM vector_links"
     " JOIN chunks ON chunks.id = vector_links.chunk JOIN documents ON documents.id = chunks.document"
@@ -33,11 +38,18 @@ _VECTORS = (
 )
 
 
+class Round(NamedTuple):
+    """How the run of a round has ended, and whether it went on when the parts were killed."""
+
+    run: RunRecord
+    was_struck: bool
+
+
 class Broker:
     """A queue server of a test's own on a fixed socket; it keeps what it has only where it is told to."""
 
     def __init__(self, folder: Path, *options: str, keeps: bool = False) -> None:
-        self.socket = folder / "valkey.sock"
+        self.socket, self.keeps = folder / "valkey.sock", keeps
         persistence = ["--appendonly", "yes", "--appendfsync", "everysec"] if keeps else ["--appendonly", "no"]
         places = ["--port", "0", "--unixsocket", str(self.socket), "--dir", str(folder), "--save", ""]
         self._command = [server_program(), *places, *persistence, "--loglevel", "warning", *options]
@@ -66,7 +78,8 @@ class Chaos:
     service: Service
     broker: Broker
     embeddings: EmbeddingServer
-    dice: random.Random = field(default_factory=lambda: random.Random(5))
+    dice: random.Random = field(default_factory=lambda: random.Random(SEED))
+    reader: LiveReader | None = None  # from the first round on
 
     @property
     def docs(self) -> Path:
@@ -89,6 +102,9 @@ class Chaos:
                 self.broker.kill()
             elif part == "embeddings":
                 self.embeddings.take_down("refuse")
+            elif part == "reader":
+                assert self.reader is not None
+                self.reader.kill()
             else:
                 roles = self.service.of(part)
                 for role in roles if len(parts) > 1 else roles[:1]:
@@ -100,35 +116,56 @@ class Chaos:
                 self.broker.start()
             elif part == "embeddings":
                 self.embeddings.bring_up()
+            elif part == "reader":
+                self.read_on()
             else:
                 self.service.start(part)
 
-    def round(self, *parts: str) -> RunRecord:
-        """Change files, one of them in its name too, begin a run, kill parts at some moment of it, and see it end."""
-        changed = self.dice.sample(sorted(self.docs.rglob("*.md")), 40)
+    def read_on(self) -> None:
+        self.reader = LiveReader(self.service.layout.database, self.service.folder / "reader.log")
+
+    def change(self, count: int = 40) -> list[Path]:
+        """Other texts for so many files, whichever they are."""
+        changed = self.dice.sample(sorted(self.docs.rglob("*.md")), count)
         for path in changed:
             path.write_text(text_of(self.dice.randrange(10**9)), encoding="utf-8")
+        return changed
+
+    def round(self, *parts: str, is_held: bool = False) -> Round:
+        """Change files, one of them in its name too, begin a run, kill parts at some moment of it, and see it end.
+        `is_held`: it gets no vectors, and so does not end, before they are killed."""
+        self.embeddings.behaviour.held = MATTER if is_held else ""
+        changed = self.change()
         changed[0].rename(changed[0].with_name(f"{self.dice.randrange(10**9):09}.md"))
         run = self.service.submit()
         self.service.wait_until(lambda: self.service.run(run).state != "queued", SLOW_S)
-        time.sleep(self.dice.uniform(0, 1.2))
+        time.sleep(self.dice.uniform(0, LATEST_S))
         self.kill(*parts)
+        was_struck = self.service.run(run).ended_ns is None
+        self.embeddings.behaviour.held = ""
         time.sleep(self.dice.uniform(0, 0.3))
         self.bring_back(*parts)
-        return self.ended(run)
+        return Round(self.ended(run), was_struck)
 
 
 def text_of(number: int) -> str:
     """A document of two chunks that no other number has."""
-    words = f"word{number} about the matter " * 40
+    words = f"word{number} {MATTER} " * 40
     return "".join(f"# Part {part} of {number}\n\n{words}{part}\n\n" for part in (1, 2))
 
 
 @contextmanager
 def chaos(
-    files: int, *, keeps: bool = False, broker: tuple[str, ...] = (), embeddings: str = "together", more: str = ""
+    files: int,
+    *,
+    keeps: bool = False,
+    broker: tuple[str, ...] = (),
+    embeddings: str = "together",
+    root: str = "docs/",
+    more: str = "",
 ) -> Iterator[Chaos]:
-    """Its parts are there, roles are not started. `embeddings`: how the vector tier commits, "" for none."""
+    """Its parts are there, roles are not started. `embeddings`: how the vector tier commits, "" for none; `root`: how
+    the configuration names the folder of the files."""
     with scratch_directory() as folder, embedding_server(dimension=DIMENSION, delay_per_input_s=0.004) as model:
         for number in range(files):
             path = folder / "docs" / f"{number % 8}" / f"{number:04}.md"
@@ -139,7 +176,7 @@ def chaos(
         lines = [
             "knowledge:",
             "  identity: base",
-            "  paths: [docs/]",
+            f"  paths: [{root}]",
             f"  queue: {{url: 'unix://{queue.socket}', files_per_job: 4}}",
         ]
         if embeddings:
@@ -150,6 +187,8 @@ def chaos(
         try:
             yield it
         finally:
+            if it.reader is not None:
+                it.reader.kill()
             it.service.end()
             queue.stop()
 
@@ -179,6 +218,6 @@ def differing(it: Chaos) -> dict[str, str]:
     return {key: f"{stored.get(key, 'not there')}" for key in sorted(keys) if stored.get(key) != on_disk.get(key)}
 
 
-def rounds_wanted(usual: int) -> int:
+def rounds_wanted() -> int:
     """How many times each part is killed: `make chaos ROUNDS=20` says so."""
-    return int(os.environ.get("CHAOS_ROUNDS", usual))
+    return int(os.environ.get("CHAOS_ROUNDS", scaled(1, 20)))

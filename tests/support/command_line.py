@@ -32,6 +32,7 @@ class CommandLine:
 
     cwd: Path
     environ: dict[str, str] = field(default_factory=dict)
+    within_s: float = 60.0  # no command takes so long, but on a machine that does much else
 
     def __call__(self, *arguments: str, cwd: Path | None = None, **variables: str) -> Ended:
         done = subprocess.run(
@@ -41,7 +42,7 @@ class CommandLine:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=self.within_s,
         )
         return Ended(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 

@@ -1,6 +1,7 @@
 """Ways in which a store can come to disagree with itself: each function breaks a sound one by plain SQL."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,9 @@ def open_plain(path: Path) -> Any:
 
 
 def apply_drift(path: Path, drift: Drift) -> None:
-    connection = open_plain(path)
-    try:
+    with closing(open_plain(path)) as connection:
         drift(connection)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        connection.close()
 
 
 def missing_full_text_row(connection: Any) -> None:
@@ -80,9 +78,8 @@ def sizes_under_another_number(connection: Any) -> None:
 
 
 def substring_row_of_another(connection: Any) -> None:
-    connection.execute(
-        "UPDATE chunks_fts_tri_docsize SET id = 9004 WHERE id = (SELECT max(id) FROM chunks_fts_tri_docsize)"
-    )
+    newest = "(SELECT max(id) FROM chunks_fts_tri_docsize)"
+    connection.execute(f"UPDATE chunks_fts_tri_docsize SET id = 9004 WHERE id = {newest}")  # noqa: S608
 
 
 def substring_row_missing(connection: Any) -> None:
@@ -118,6 +115,10 @@ def changed_tail(connection: Any) -> None:
 
 def changed_lead(connection: Any) -> None:
     connection.execute("UPDATE chunks SET lead = lead || ' ' WHERE id = 1")
+
+
+def changed_title(connection: Any) -> None:
+    connection.execute("UPDATE documents SET title = 'Alphb' WHERE id = 1")
 
 
 def changed_names(connection: Any) -> None:
@@ -258,7 +259,6 @@ OF_FULL_TEXT: tuple[Drift, ...] = (
     sizes_under_another_number,
     mark_without_reason,
     mark_lost,
-    changed_names,
 )
 # what only a reset mends: the content itself is wrong
 OF_CONTENT: tuple[Drift, ...] = (
@@ -267,6 +267,8 @@ OF_CONTENT: tuple[Drift, ...] = (
     wrong_chunk_count,
     document_without_chunks,
     changed_body,
+    changed_title,
+    changed_names,
     orphaned_chunks,
     buried_document,
     skipped_document,

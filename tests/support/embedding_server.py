@@ -50,6 +50,8 @@ class Behaviour:
     vector_for: Callable[[str], Sequence[float]] | None = None  # in the place of vector_of
     delay_s: float = 0.0  # of each request
     delay_per_input_s: float = 0.0
+    held: str = ""  # a request with a text that holds this gets no answer before it is "" again
+    held_after: int | None = None  # requests after so many get no answer before it is None again
     serial: bool = False  # one request at a time, like a single card
     max_inputs: int | None = None  # more: 413
     max_body_bytes: int | None = None  # more: 413
@@ -65,6 +67,7 @@ class Behaviour:
     lie: str = ""  # always in this way: a key of LIES, "status_503" or "disconnect"
     lie_rate: float = 0.0  # of requests, each in a way out of `lies`
     lies: tuple[str, ...] = tuple(LIES)
+    every_lie: bool = False  # each of `lies` once, in any order, before one of them comes again
     seed: int = 0
     down_after: int | None = None  # goes down when it has been sent so many requests ...
     down_how: Down = "refuse"
@@ -164,6 +167,7 @@ class _Running:
     def __init__(self, server: EmbeddingServer) -> None:
         self._server = server
         self._random = random.Random(server.behaviour.seed)
+        self._dealt: list[str] = []  # ways to lie that are still to come
         self._vectors: OrderedDict[tuple[str, int, float], bytes] = OrderedDict()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="embedding-server", daemon=True)
@@ -268,6 +272,7 @@ class _Running:
         texts = (given,) if isinstance(given, str) else tuple(given)
         how = self._how(path, headers, texts, len(body))
         self._server.requests.append(SeenRequest(time.monotonic(), path, headers, texts, how))
+        await self._wait_while_held(len(self._server.requests))
         await self._go_down_when_due()
         if how == "disconnect" or (self._down == "disconnect"):
             return False
@@ -276,6 +281,11 @@ class _Running:
         answer = await self._worked_out(how, texts, str(asked.get("model", "")))
         await send(writer, answer, self._extra_headers(answer.status))
         return True
+
+    async def _wait_while_held(self, number: int) -> None:
+        """`number`: of the request, from 1."""
+        while (last := self._server.behaviour.held_after) is not None and number > last:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)  # another thread sets it
 
     async def _go_down_when_due(self) -> None:
         behaviour = self._server.behaviour
@@ -296,8 +306,14 @@ class _Running:
         if behaviour.lie:
             return behaviour.lie
         if behaviour.lie_rate and self._random.random() < behaviour.lie_rate:
-            return self._random.choice(behaviour.lies)
+            return self._next_lie() if behaviour.every_lie else self._random.choice(behaviour.lies)
         return ""
+
+    def _next_lie(self) -> str:
+        if not self._dealt:
+            self._dealt = list(self._server.behaviour.lies)
+            self._random.shuffle(self._dealt)
+        return self._dealt.pop()
 
     async def _worked_out(self, how: str, texts: tuple[str, ...], asked_model: str) -> Answer:
         if how.startswith("status_"):
@@ -309,9 +325,15 @@ class _Running:
                 due_s = began_s + self._server.behaviour.delay_s
                 due_s += self._server.behaviour.delay_per_input_s * len(texts)
                 await asyncio.sleep(max(0.0, due_s - time.monotonic()))
+                while self._is_held(texts):  # noqa: ASYNC110 - another thread sets it
+                    await asyncio.sleep(0.01)
                 return answer
             finally:
                 self._end(began_s)
+
+    def _is_held(self, texts: Sequence[str]) -> bool:
+        words = self._server.behaviour.held
+        return words != "" and any(words in text for text in texts)
 
     def _begin(self) -> float:
         now_s = time.monotonic()

@@ -2,13 +2,16 @@
 
 import json
 import string
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzz_questions import citation, glob, pattern
+from tests.support.fuzz_trying import chooser
 from tests.support.hostile_texts import hostile_texts
 
 Json = Any
@@ -137,7 +140,15 @@ def api_requests(draw: st.DrawFn, document: Json, path: str, method: str) -> Fuz
 
 
 def unfit() -> st.SearchStrategy[str]:
-    return st.one_of(TEXTS, st.sampled_from(_NUMBERS), st.sampled_from(_RAW).map(lambda raw: f"\0raw{raw}"))
+    raw = st.sampled_from(_RAW).map(lambda raw: f"\0raw{raw}")
+    near = st.tuples(st.sampled_from([citation, glob, pattern]), st.integers(0, 99_999)).map(_near)
+    return st.one_of(TEXTS, st.sampled_from(_NUMBERS), raw, near)
+
+
+def _near(made: tuple[Callable[[Random], str], int]) -> str:
+    """What is nearly a citation, a path pattern or a pattern of words."""
+    maker, number = made
+    return maker(chooser("http", number))
 
 
 def _broken_pairs(pairs: Pairs) -> st.SearchStrategy[Pairs]:

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +63,18 @@ async def refused(client: Client, tool: str, arguments: dict[str, Any]) -> dict[
 class BareClient:
     """Lines to and from a child; nothing is checked but that every line it writes is a JSON object."""
 
-    def __init__(self, command: CommandLine, *arguments: str, ignores_sigint: bool = False) -> None:
-        with sigint(ignored=ignores_sigint):
+    def __init__(
+        self, command: CommandLine, *arguments: str, ignores_sigint: bool = False, log: Path | None = None
+    ) -> None:
+        """`log`: a file for what the child says on the side; for more of it than a pipe holds."""
+        with sigint(ignored=ignores_sigint), nullcontext() if log is None else log.open("wb") as aside:
             self.process = subprocess.Popen(
                 [sys.executable, *COMMAND[1:], "mcp", *arguments],
                 cwd=command.cwd,
                 env=command.environment({}),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.PIPE if aside is None else aside,
             )
 
     def send(self, line: str | bytes | dict[str, Any]) -> None:
@@ -111,7 +114,7 @@ class BareClient:
     def end(self) -> tuple[int, list[dict[str, Any]], str]:
         """Close its input; the exit status, what it still wrote, and what it said on the side."""
         out, err = self.process.communicate(timeout=30)
-        return self.process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
+        return self.process.returncode, [json.loads(line) for line in out.splitlines()], (err or b"").decode()
 
 
 def index_files(home: Path) -> dict[str, bytes]:

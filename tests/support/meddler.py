@@ -63,11 +63,15 @@ class Meddler:
         found: list[str] = []
 
         def has_some() -> bool:
-            found[:] = [key for job_id in self._in_hand(pid) for key in self.keys_of(job_id)]
+            found[:] = self.in_hand(pid)
             return bool(found)
 
         self._it.service.wait_until(has_some, SLOW_S)
         return list(found)
+
+    def in_hand(self, pid: int) -> list[str]:
+        """The files that a worker has in hand now."""
+        return [key for job_id in self._in_hand(pid) for key in self.keys_of(job_id)]
 
     def has_in_hand(self, pid: int) -> bool:
         return bool(self._in_hand(pid))

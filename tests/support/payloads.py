@@ -162,5 +162,8 @@ BAD_WRITES: dict[str, bytes] = {
     "absolute name": write(name="/etc/passwd"),
     "no name": write(name=""),
     "name a number": write(name=1),
+    "name with a zero byte": write(name="1-1-1\x00.page"),
+    "name too long for a file": write(name="1" * 300 + "-1-1.page"),
+    "name of another file": write(name="notes.txt"),
     "a field more": write(more=1),
 }

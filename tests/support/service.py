@@ -20,7 +20,7 @@ from store.run_port import RunRecord
 from store.state import SqliteStateStore
 from tests.support.trees import heed_modes
 
-WAIT_S = 60.0
+WAIT_S = 100.0  # below what a test may take
 _PROGRAM = [sys.executable, "-P", "-m", "cli.main"]
 
 
@@ -41,7 +41,7 @@ class Role:
         self.process.kill()
         self.process.wait()
 
-    def terminate(self, within_s: float = 15.0) -> int:
+    def terminate(self, within_s: float = WAIT_S) -> int:
         self.process.terminate()
         return self.process.wait(within_s)
 
@@ -58,6 +58,7 @@ class Service:
     roles: list[Role] = field(default_factory=list)
     heeds_modes: bool = False  # roles may not read what is closed, also where this process is root
     logs: Path | None = None  # where the roles' logs are kept, if not beside the configuration
+    environ: dict[str, dict[str, str]] = field(default_factory=dict)  # by role: variables of those that are started
 
     @property
     def layout(self) -> BaseLayout:
@@ -80,6 +81,7 @@ class Service:
                 stdout=out,
                 stderr=out,
                 cwd=self.folder,
+                env={**os.environ, **self.environ.get(role, {})},
                 preexec_fn=heed_modes if self.heeds_modes else None,
             )
         self.roles.append(Role(role, process, log, port))
@@ -117,8 +119,8 @@ class Service:
         with closing(SqliteStateStore(self.layout.state)) as state:
             assert state.ask(run_id, wish)  # type: ignore[arg-type]
 
-    def ended(self, run_id: int) -> RunRecord:
-        self.wait_until(lambda: self.run(run_id).ended_ns is not None)
+    def ended(self, run_id: int, within_s: float = WAIT_S) -> RunRecord:
+        self.wait_until(lambda: self.run(run_id).ended_ns is not None, within_s)
         return self.run(run_id)
 
     def wait_until(self, condition: Callable[[], bool], within_s: float = WAIT_S) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-LIMIT_S = 30.0
+LIMIT_S = 90.0
 
 
 def eventually(condition: Callable[[], bool]) -> None:

@@ -1,15 +1,14 @@
 """Backup and restore under faults, run as
-`python -m tests.support.fault.backup_scenarios SCENARIO:MODE:EVERY:OFFSET ...`.
+`python -m tests.support.fault.backup_scenarios NAME:WAY:SAMPLE ...`.
 
 As tests.support.fault.scenarios does it; what is looked at is the pair of databases, opened as a command opens it.
 """
 
-import json
 import shutil
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +20,8 @@ from store.backup_reading import Backup
 from store.port import Visibility
 from tests.support.audit import audit
 from tests.support.bases import TEXTS, build_base, index_into, layout_of, settings_of, write_files
-from tests.support.fault.injector import count_calls, run_at
-from tests.support.fault.scenarios import CHANGED, KILLED, MODES, Tally
-from tests.support.scratch import scratch_directory
+from tests.support.fault.points import Trial, main
+from tests.support.fault.scenarios import CHANGED
 
 
 class Pair(NamedTuple):
@@ -59,14 +57,16 @@ def index_all(place: Place) -> None:
         index_into(base, place.settings, place.docs, "docs", sorted({*TEXTS, *CHANGED}))
 
 
-def laid_out(where: Path, template: Settings, earlier: Path) -> Place:
+def place_in(where: Path) -> Place:
+    return Place(settings_of(where / "home"), where / "docs", where / "earlier.tar", where / "out" / "b.tar")
+
+
+def lay_out(place: Place, template: Settings, earlier: Path) -> None:
     """A fresh copy of everything; `earlier` was made from the template before it went on."""
-    shutil.rmtree(where, ignore_errors=True)
-    place = Place(settings_of(where / "home"), where / "docs", where / "earlier.tar", where / "out" / "b.tar")
+    shutil.rmtree(place.docs.parent, ignore_errors=True)
     place.target.parent.mkdir(parents=True)
     shutil.copytree(template.home, place.settings.home)
     shutil.copy(earlier, place.earlier)
-    return place
 
 
 def over_an_index(place: Place) -> None:
@@ -98,71 +98,68 @@ class Scenario:
 
 SCENARIOS = {
     "restore": Scenario(over_an_index, do_restore),
-    "restore_anew": Scenario(over_nothing, do_restore),
+    "restore-anew": Scenario(over_nothing, do_restore),
     "backup": Scenario(over_a_backup, do_backup),
 }
 
 
-def main(name: str, mode: str, every: int, offset: int) -> Tally:
-    scenario, tally = SCENARIOS[name], Tally()
-    with scratch_directory() as scratch:
-        template = build_base(scratch / "template")
-        earlier = scratch / "earlier.tar"
-        back_up(template, earlier, force=False)
-        where = scratch / "copy"
-        place = _fresh(where, template, earlier, scenario)
-        part = str(place.target.parent if scenario.act is do_backup else place.settings.home)
-        before = pair_of(place.settings)
-        tally.calls = count_calls(part, lambda: scenario.act(place))
-        whole = (before, pair_of(place.settings))
-        for at in range(1 + offset, tally.calls + 1, every):
-            place = _fresh(where, template, earlier, scenario)
-            status = run_at(part, at, MODES[mode], lambda: scenario.act(place), sticky=mode == "enospc")  # noqa: B023
-            tally.points += 1
-            tally.statuses[str(status)] = tally.statuses.get(str(status), 0) + 1
-            problems = [] if status in (0, KILLED, 14) else [f"ended with {status}"]
-            problems += _examine(place, scenario, whole)
-            problems += [f"then {problem}" for problem in _go_on(place, scenario)]
-            tally.problems += [f"{at}: {problem}" for problem in problems]
-    return tally
+@dataclass(slots=True)
+class Ground:
+    """A base with its backup, the place that is worked on, and the states between which there is nothing."""
+
+    scenario: Scenario
+    template: Settings
+    earlier: Path
+    place: Place
+    whole: list[Pair | None] = field(default_factory=list)  # before, then after
+
+    def fresh(self) -> None:
+        lay_out(self.place, self.template, self.earlier)
+        self.scenario.prepare(self.place)
+        if not self.whole:
+            self.whole.append(pair_of(self.place.settings))
+
+    def act(self) -> None:
+        self.scenario.act(self.place)
+
+    def went_through(self) -> None:
+        self.whole.append(pair_of(self.place.settings))
+
+    def examine(self) -> list[str]:
+        """The old pair or the new one, never one file of each; a backup is the old one or the new one, and whole."""
+        found = pair_of(self.place.settings)
+        problems = [] if found in self.whole else [f"the pair is {found}, none of {self.whole}"]
+        problems += audit(layout_of(self.place.settings).database) if found is not None else []
+        if self.scenario.act is do_backup:
+            try:
+                with closing(Backup(self.place.target)) as backup:
+                    backup.check_hashes()
+            except KnowledgeError as error:
+                problems.append(error.message)
+        return problems
+
+    def go_on(self) -> list[str]:
+        """The same command, run again, works and leaves nothing beside; so does the next index."""
+        self.act()
+        home, out = self.place.settings.home, self.place.target.parent
+        left = [path.name for path in (*home.iterdir(), *out.iterdir()) if path.name.endswith((".part", ".ready"))]
+        index_all(self.place)
+        found = pair_of(self.place.settings)
+        problems = [f"{name} is left" for name in left]
+        problems += ["the index lacks documents"] * (found is None or len(found.keys) != len({*TEXTS, *CHANGED}))
+        return [*problems, *audit(layout_of(self.place.settings).database)]
 
 
-def _fresh(where: Path, template: Settings, earlier: Path, scenario: Scenario) -> Place:
-    place = laid_out(where, template, earlier)
-    scenario.prepare(place)
-    return place
-
-
-def _examine(place: Place, scenario: Scenario, whole: tuple[Pair | None, ...]) -> list[str]:
-    """The old pair or the new one, never one file of each; a backup is the old one or the new one, and whole."""
-    found = pair_of(place.settings)
-    problems = [] if found in whole else [f"the pair is {found}, none of {whole}"]
-    problems += audit(layout_of(place.settings).database) if found is not None else []
-    if scenario.act is do_backup:
-        try:
-            with closing(Backup(place.target)) as backup:
-                backup.check_hashes()
-        except KnowledgeError as error:
-            problems.append(error.message)
-    return problems
-
-
-def _go_on(place: Place, scenario: Scenario) -> list[str]:
-    """The same command, run again, works and leaves nothing beside; so does the next index."""
-    scenario.act(place)
-    home, out = place.settings.home, place.target.parent
-    left = [path.name for path in (*home.iterdir(), *out.iterdir()) if ".part" in path.name or ".ready" in path.name]
-    index_all(place)
-    found = pair_of(place.settings)
-    problems = [f"{name} is left" for name in left]
-    problems += ["the index lacks documents"] * (found is None or len(found.keys) != len({*TEXTS, *CHANGED}))
-    return [*problems, *audit(layout_of(place.settings).database)]
+def trial_of(name: str, scratch: Path) -> Trial:
+    template = build_base(scratch / "template")
+    earlier = scratch / "earlier.tar"
+    back_up(template, earlier, force=False)
+    place = place_in(scratch / "copy")
+    ground = Ground(SCENARIOS[name], template, earlier, place)
+    part = place.target.parent if ground.scenario.act is do_backup else place.settings.home
+    private = place.settings.home
+    return Trial(str(part), private, ground.fresh, ground.act, ground.went_through, ground.examine, ground.go_on)
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        scenario, mode, every, offset = argument.split(":")
-        tally = main(scenario, mode, int(every), int(offset))
-        told = {"calls": tally.calls, "points": tally.points, "statuses": tally.statuses}
-        sys.stdout.write(json.dumps({"run": f"{scenario}:{mode}", **told, "problems": tally.problems[:20]}) + "\n")
-        sys.stdout.flush()
+    main(trial_of, sys.argv[1:])

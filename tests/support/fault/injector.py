@@ -1,22 +1,30 @@
-"""Builds the fault injector at test time, and runs actions under it: each in a forked child, at a chosen call."""
+"""Builds the fault injector at test time, and runs actions under it: each in a forked child, at a chosen call.
+
+A command of its own is armed by its environment, and counts its calls together with all that it starts.
+"""
 
 import contextlib
 import ctypes
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from domain.errors import KnowledgeError
+from tests.support.depth import SEED
 
 SOURCE = Path(__file__).with_name("fault.c")
 KILL, HALF = -1, -2
 UNEXPECTED = 70  # the child ended in an error that is none of ours
-Action = Callable[[], None]
+SEED_VARIABLE = "KNOWLEDGE_TEST_SEED"  # a test's own environment has lost it
+_TALLY = struct.Struct("ll")
+Action = Callable[[], object]
 
 
 def compiler() -> str | None:
@@ -32,16 +40,54 @@ def build(directory: Path) -> Path:
     return library
 
 
-def run_preloaded(library: Path, arguments: list[str], *, timeout_s: float) -> str:
+def run_preloaded(
+    library: Path, arguments: list[str], *, timeout_s: float, environ: Mapping[str, str] | None = None
+) -> str:
     """Run a module with the injector loaded; what it prints."""
-    environ = {**os.environ, "LD_PRELOAD": str(library)}
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
-        env=environ, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=SOURCE.parents[3],
-    )  # fmt: skip
+        env={**os.environ, SEED_VARIABLE: str(SEED), **(environ or {}), "LD_PRELOAD": str(library)},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        cwd=SOURCE.parents[3],
+    )
     if done.returncode:
         raise AssertionError(f"{arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout
+
+
+class Seen(NamedTuple):
+    """What the processes of one command have counted."""
+
+    calls: int
+    hit_pid: int  # of the process that met the fault; 0: none did
+
+
+class CommandFault(NamedTuple):
+    """A fault that a command and all that it starts meet at their `at`-th call together; 0: they only count."""
+
+    library: Path
+    tally: Path  # a file that they count in; made anew by `environment`
+    part: str
+    at: int = 0
+    mode: int = 0
+    keeps_failing: bool = False
+
+    def environment(self) -> dict[str, str]:
+        self.tally.write_bytes(_TALLY.pack(0, 0))
+        return {
+            "LD_PRELOAD": str(self.library),
+            "FAULT_TALLY": str(self.tally),
+            "FAULT_PART": self.part,
+            "FAULT_AT": str(self.at),
+            "FAULT_MODE": str(self.mode),
+            "FAULT_STICKY": str(int(self.keeps_failing)),
+        }
+
+    def seen(self) -> Seen:
+        return Seen(*_TALLY.unpack(self.tally.read_bytes()))
 
 
 def count_calls(part: str, action: Action) -> int:
@@ -58,20 +104,27 @@ def run_at(part: str, at: int, mode: int, action: Action, *, sticky: bool = Fals
     return _in_child(part, at, mode, sticky, action, None)
 
 
+def arm(part: str, at: int, mode: int, *, sticky: bool = False) -> None:
+    """Let this process meet a fault; the injector is loaded."""
+    fault = ctypes.CDLL(None)
+    fault.fault_arm(part.encode(), ctypes.c_long(at), mode, int(sticky))
+
+
 def _in_child(part: str, at: int, mode: int, sticky: bool, action: Action, count_file: Path | None) -> int:
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = UNEXPECTED
     with contextlib.suppress(BaseException):
+        os.umask(0)  # no file is private by the caller's grace
         status = _act(part, at, mode, sticky, action, count_file)
     os._exit(status)
 
 
 def _act(part: str, at: int, mode: int, sticky: bool, action: Action, count_file: Path | None) -> int:
+    arm(part, at, mode, sticky=sticky)
     fault = ctypes.CDLL(None)
     fault.fault_count.restype = ctypes.c_long
-    fault.fault_arm(part.encode(), ctypes.c_long(at), mode, int(sticky))
     try:
         action()
         status = 0

@@ -1,12 +1,8 @@
-"""Actions on a store under faults, run as
-`python -m tests.support.fault.scenarios SCENARIO:MODE:EVERY:OFFSET ...`.
+"""Actions on a store under faults, run as `python -m tests.support.fault.scenarios NAME:WAY:SAMPLE ...`.
 
-Loaded with the injector. For each chosen call the store is copied afresh, the action runs in a forked child that is
-killed or given an error at that call, and the store is opened and audited in this process. Prints a line of JSON each.
+Loaded with the injector; tests.support.fault.points is the loop.
 """
 
-import errno
-import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -15,29 +11,22 @@ from pathlib import Path
 
 from app import maintenance
 from app.wiring import writable_base
+from domain.checks import CheckState
 from domain.errors import NotBuiltError
 from domain.layout import BaseLayout
 from domain.settings import Settings
+from store.files import CACHEDIR_TAG_TEXT
 from store.port import Visibility
 from store.sqlite import SqliteStore
 from tests.support import drifts
 from tests.support.audit import audit
 from tests.support.bases import TEXTS, build_base, index_into, settings_of, write_files
-from tests.support.fault.injector import HALF, KILL, count_calls, run_at
-from tests.support.scratch import scratch_directory
+from tests.support.fault.points import Trial, main
 
-MODES = {"kill": KILL, "half": HALF, "eio": errno.EIO, "enospc": errno.ENOSPC}
 CHANGED = {"a.md": "# Alpha\n\nchanged words\n", "new.md": "# New\n\nnewly written\n", "b.md": TEXTS["b.md"] * 3}
-KILLED = -9
 NO_DATABASE = b"this was a database once. "
-
-
-@dataclass(slots=True)
-class Tally:
-    calls: int = 0
-    points: int = 0
-    statuses: dict[str, int] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+States = dict[str, str] | None
+"""Every document's text, by key; None where there is no store."""
 
 
 def apply_group(settings: Settings, root: Path) -> None:
@@ -52,6 +41,13 @@ def reset(settings: Settings, root: Path) -> None:
 
 def rebuild(settings: Settings, root: Path) -> None:
     maintenance.rebuild(settings)
+
+
+def verify(settings: Settings, root: Path) -> None:
+    """A check that cannot be made is told in its report: it must not say that it was."""
+    report = maintenance.verify(settings, deep=True)
+    if any(result.state is CheckState.FAIL for result in report.results):
+        raise AssertionError(f"a sound store was called broken: {report.results}")
 
 
 def remove(settings: Settings, root: Path) -> None:
@@ -96,21 +92,21 @@ class Scenario:
 
 
 SCENARIOS = {
-    "apply": Scenario(unchanged, apply_group),
+    "index": Scenario(unchanged, apply_group),
     "create": Scenario(gone, apply_group),
     "reset": Scenario(unchanged, reset),
-    "reset_drifted": Scenario(drifted, reset),
-    "reset_no_database": Scenario(no_database, reset),
+    "reset-drifted": Scenario(drifted, reset),
+    "reset-no-database": Scenario(no_database, reset),
     "rebuild": Scenario(unchanged, rebuild),
-    "rebuild_drifted": Scenario(drifted, rebuild),
-    "remove": Scenario(unchanged, remove),
+    "rebuild-drifted": Scenario(drifted, rebuild),
+    "rm": Scenario(unchanged, remove),
     "compact": Scenario(littered, compact),
     "purge": Scenario(unchanged, purge),
+    "verify": Scenario(unchanged, verify),
 }
 
 
-def states_of(settings: Settings) -> dict[str, str] | None:
-    """Every document's text, by key; None where there is no store."""
+def states_of(settings: Settings) -> States:
     path = BaseLayout(settings.home).database
     if not path.exists() or path.stat().st_size == 0:
         return None
@@ -126,69 +122,67 @@ def states_of(settings: Settings) -> dict[str, str] | None:
         store.close()
 
 
-def main(name: str, mode: str, every: int, offset: int) -> Tally:
-    scenario, tally = SCENARIOS[name], Tally()
-    with scratch_directory() as scratch:
-        template = build_base(scratch)
-        root = scratch / "docs"
-        write_files(root, CHANGED)
-        settings = settings_of(scratch / "copy" / "home")
-        before = states_of(template)
-        _fresh(template, settings, scenario)
-        tally.calls = count_calls(str(settings.home), lambda: scenario.act(settings, root))
-        may_be_empty = scenario.act is reset or scenario.prepare is gone
-        whole = (before, states_of(settings), *((None, {}) if may_be_empty else ()))
-        for at in range(1 + offset, tally.calls + 1, every):
-            _fresh(template, settings, scenario)
-            status = run_at(
-                str(settings.home), at, MODES[mode], lambda: scenario.act(settings, root), sticky=mode == "enospc"
-            )
-            tally.points += 1
-            tally.statuses[str(status)] = tally.statuses.get(str(status), 0) + 1
-            problems = [] if status in (0, KILLED, 14) else [f"ended with {status}"]
-            problems += _examine(settings, scenario, whole)
-            problems += [f"then {problem}" for problem in _go_on(settings, root, scenario)]
-            tally.problems += [f"{at}: {problem}" for problem in problems]
-    return tally
+@dataclass(slots=True)
+class Ground:
+    """A template, the copy that is worked on, and the states between which there is nothing."""
+
+    scenario: Scenario
+    template: Settings
+    settings: Settings  # of the copy
+    root: Path
+    whole: list[States] = field(default_factory=list)
+
+    def fresh(self) -> None:
+        shutil.rmtree(self.settings.home.parent, ignore_errors=True)
+        shutil.copytree(self.template.home, self.settings.home)
+        self.scenario.prepare(self.settings.home)
+
+    def act(self) -> None:
+        self.scenario.act(self.settings, self.root)
+
+    def went_through(self) -> None:
+        may_be_empty = self.scenario.act is reset or self.scenario.prepare is gone
+        self.whole += [states_of(self.settings), *((None, {}) if may_be_empty else ())]
+
+    def examine(self) -> list[str]:
+        """The store is the one from before or the one from after, never between."""
+        if self.scenario.prepare is no_database and self._is_no_database():
+            return []  # nothing was done yet
+        found = states_of(self.settings)
+        problems = [] if found is None else audit(BaseLayout(self.settings.home).database)
+        if self.scenario.prepare is drifted and found == self.whole[0] and problems:
+            problems = []  # as it was: drifted still
+        if found not in self.whole:
+            problems.append(f"the store holds {sorted(found or {})}, which is neither the old nor the new state")
+        return problems
+
+    def go_on(self) -> list[str]:
+        """The same command, run again, and the next index leave a whole store, and whole files beside it."""
+        self.act()
+        apply_group(self.settings, self.root)
+        found, layout = states_of(self.settings) or {}, BaseLayout(self.settings.home)
+        missing = {f"docs/{name}" for name in {*TEXTS, *CHANGED}} - found.keys()
+        cut = [
+            path.name
+            for path, text in ((layout.gitignore, "*\n"), (layout.cachedir_tag, CACHEDIR_TAG_TEXT))
+            if path.read_text() != text
+        ]
+        problems = [f"{key} is missing" for key in sorted(missing)] + [f"{name} is cut short" for name in cut]
+        return [*problems, *audit(layout.database)]
+
+    def _is_no_database(self) -> bool:
+        path = BaseLayout(self.settings.home).database
+        return path.exists() and path.read_bytes().startswith(NO_DATABASE)
 
 
-def _fresh(template: Settings, settings: Settings, scenario: Scenario) -> None:
-    shutil.rmtree(settings.home.parent, ignore_errors=True)
-    shutil.copytree(template.home, settings.home)
-    scenario.prepare(settings.home)
-
-
-def _is_no_database(settings: Settings) -> bool:
-    path = BaseLayout(settings.home).database
-    return path.exists() and path.read_bytes().startswith(NO_DATABASE)
-
-
-def _examine(settings: Settings, scenario: Scenario, whole: tuple[dict[str, str] | None, ...]) -> list[str]:
-    """The store is the one from before or the one from after, never between."""
-    if scenario.prepare is no_database and _is_no_database(settings):
-        return []  # nothing was done yet
-    found = states_of(settings)
-    problems = [] if found is None else audit(BaseLayout(settings.home).database)
-    if scenario.prepare is drifted and found == whole[0] and problems:
-        problems = []  # as it was: drifted still
-    if found not in whole:
-        problems.append(f"the store holds {sorted(found or {})}, which is neither the old nor the new state")
-    return problems
-
-
-def _go_on(settings: Settings, root: Path, scenario: Scenario) -> list[str]:
-    """The same command, run again, and the next index leave a whole store."""
-    scenario.act(settings, root)
-    apply_group(settings, root)
-    found = states_of(settings) or {}
-    missing = {f"docs/{name}" for name in {*TEXTS, *CHANGED}} - found.keys()
-    return [*audit(BaseLayout(settings.home).database), *(f"{key} is missing" for key in sorted(missing))]
+def trial_of(name: str, scratch: Path) -> Trial:
+    template = build_base(scratch)
+    write_files(scratch / "docs", CHANGED)
+    ground = Ground(SCENARIOS[name], template, settings_of(scratch / "copy" / "home"), scratch / "docs")
+    ground.whole.append(states_of(template))
+    home = ground.settings.home
+    return Trial(str(home), home, ground.fresh, ground.act, ground.went_through, ground.examine, ground.go_on)
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        scenario, mode, every, offset = argument.split(":")
-        tally = main(scenario, mode, int(every), int(offset))
-        told = {"calls": tally.calls, "points": tally.points, "statuses": tally.statuses}
-        sys.stdout.write(json.dumps({"run": f"{scenario}:{mode}", **told, "problems": tally.problems[:20]}) + "\n")
-        sys.stdout.flush()
+    main(trial_of, sys.argv[1:])

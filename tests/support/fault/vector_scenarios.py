@@ -1,15 +1,15 @@
 """Actions on the vector tables under faults, run as
-`python -m tests.support.fault.vector_scenarios SCENARIO:MODE:EVERY:OFFSET ...`.
+`python -m tests.support.fault.vector_scenarios NAME:WAY:SAMPLE ...`.
 
 As tests.support.fault.scenarios does it, one level lower: the store alone, with the writer's own calls.
 """
 
-import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +21,7 @@ from store.documents import SqliteStoreWriter
 from store.sqlite import SqliteStore
 from store.write_port import RemoveWrite, WriteGroup
 from tests.support.audit import audit
-from tests.support.fault.injector import count_calls, run_at
-from tests.support.fault.scenarios import KILLED, MODES, Tally
-from tests.support.scratch import scratch_directory
+from tests.support.fault.points import Trial, main
 from tests.support.stores import BASE_ID
 from tests.support.vector_stores import (
     OTHER,
@@ -109,13 +107,13 @@ class Scenario(NamedTuple):
 
 
 SCENARIOS = {
-    "apply": Scenario(answering, apply),
-    "cover": Scenario(pinned_words, cover),
-    "pin": Scenario(words, pin_first),
-    "pin_beside": Scenario(answering, pin_beside),
-    "activate": Scenario(built, activate),
-    "collect": Scenario(littered, collect),
-    "rebuild": Scenario(built, rebuild),
+    "vectors-index": Scenario(answering, apply),
+    "vectors-cover": Scenario(pinned_words, cover),
+    "vectors-pin": Scenario(words, pin_first),
+    "vectors-pin-beside": Scenario(answering, pin_beside),
+    "vectors-activate": Scenario(built, activate),
+    "vectors-collect": Scenario(littered, collect),
+    "vectors-rebuild": Scenario(built, rebuild),
 }
 
 
@@ -144,34 +142,34 @@ def visible(home: Path) -> dict[str, Any]:
     return {"rows": rows, "active": status.active, "building": status.building}
 
 
-def main(name: str, mode: str, every: int, offset: int) -> Tally:
-    scenario, tally = SCENARIOS[name], Tally()
-    with scratch_directory() as scratch:
-        template, home = scratch / "template", scratch / "copy" / "home"
-        run(template, scenario.prepare)
-        before = visible(template)
-        _fresh(template, home)
-        tally.calls = count_calls(str(home), lambda: run(home, scenario.act))
-        after = visible(home)
-        for at in range(1 + offset, tally.calls + 1, every):
-            _fresh(template, home)
-            status = run_at(str(home), at, MODES[mode], lambda: run(home, scenario.act), sticky=mode == "enospc")
-            tally.points += 1
-            tally.statuses[str(status)] = tally.statuses.get(str(status), 0) + 1
-            problems = [] if status in (0, KILLED, 14) else [f"ended with {status}"]
-            problems += _examine(home, (before, after))
-            run(home, scenario.act)
-            problems += [f"then {problem}" for problem in _examine(home, (after,))]
-            tally.problems += [f"{at}: {problem}" for problem in problems]
-    return tally
+@dataclass(slots=True)
+class Ground:
+    """A template, the copy that is worked on, and the states between which there is nothing."""
+
+    scenario: Scenario
+    template: Path
+    home: Path  # of the copy
+    whole: list[dict[str, Any]] = field(default_factory=list)  # before, then after
+
+    def fresh(self) -> None:
+        shutil.rmtree(self.home.parent, ignore_errors=True)
+        shutil.copytree(self.template, self.home)
+
+    def act(self) -> None:
+        run(self.home, self.scenario.act)
+
+    def went_through(self) -> None:
+        self.whole.append(visible(self.home))
+
+    def examine(self) -> list[str]:
+        return _examined(self.home, self.whole)
+
+    def go_on(self) -> list[str]:
+        self.act()
+        return _examined(self.home, self.whole[1:])
 
 
-def _fresh(template: Path, home: Path) -> None:
-    shutil.rmtree(home.parent, ignore_errors=True)
-    shutil.copytree(template, home)
-
-
-def _examine(home: Path, whole: tuple[dict[str, Any], ...]) -> list[str]:
+def _examined(home: Path, whole: Sequence[dict[str, Any]]) -> list[str]:
     problems = audit(BaseLayout(home).database, vector_of=vector_of)
     try:
         found = visible(home)
@@ -180,10 +178,13 @@ def _examine(home: Path, whole: tuple[dict[str, Any], ...]) -> list[str]:
     return problems + ["neither the old nor the new state"] * (found not in whole)
 
 
+def trial_of(name: str, scratch: Path) -> Trial:
+    ground = Ground(SCENARIOS[name], scratch / "template", scratch / "copy" / "home")
+    run(ground.template, ground.scenario.prepare)
+    ground.whole.append(visible(ground.template))
+    home = ground.home
+    return Trial(str(home), home, ground.fresh, ground.act, ground.went_through, ground.examine, ground.go_on)
+
+
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        scenario, mode, every, offset = argument.split(":")
-        tally = main(scenario, mode, int(every), int(offset))
-        told = {"calls": tally.calls, "points": tally.points, "statuses": tally.statuses}
-        sys.stdout.write(json.dumps({"run": f"{scenario}:{mode}", **told, "problems": tally.problems[:20]}) + "\n")
-        sys.stdout.flush()
+    main(trial_of, sys.argv[1:])
