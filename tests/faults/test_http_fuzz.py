@@ -1,16 +1,22 @@
 """Requests that nobody would send, to the installed command: no fault, no silence, nothing told that is not to be
 (T15, T16, T18, T19, T27, T28). `python -m bench.http_fuzz` sends ten thousand."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from tests.support.depth import scaled
+from tests.support.figures import Figure, NoteFigure
 from tests.support.fuzz_asking import Report, ask_all, openapi_of
 from tests.support.fuzz_bytes import KINDS, requests_of
 from tests.support.fuzz_service import FuzzService, fuzz_service
+from tests.support.fuzz_trying import ASKED
 
 SEED = 1
-REQUESTS = {"api": 120, "page": 60, "mcp": 60, "raw": 60}
+A_BATCH = {"api": 120, "page": 60, "mcp": 60, "raw": 60}  # drawn from one seed
+BATCHES = scaled(1, 36)  # a few requests over ASKED
+WHAT = {"api": "operations of the API", "page": "pages", "mcp": "messages to /mcp", "raw": "raw bytes"}
 HANG_S = 20.0  # here only to tell silence from a busy machine
 
 
@@ -21,18 +27,34 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzService]:
         yield it
 
 
+def figure_of(kind: str, report: Report, sent: int, seconds: float) -> Figure:
+    return Figure(
+        name=f"fuzz-http-{kind}",
+        promises=("P28", "T15", "T16", "T18", "T19", "T27", "T28"),
+        what=f"fuzz of HTTP, {WHAT[kind]}",
+        tried=sent,
+        bad=len(report.faults),
+        asked=ASKED * A_BATCH[kind] // sum(A_BATCH.values()),
+        seconds=seconds,
+        detail=f"slowest {report.slowest_s:.2f} s; {report.checked:,} answers fit their schema; 4 at a time",
+    )
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_whatever_is_sent_is_answered_in_words(running: FuzzService, kind: str) -> None:
+def test_whatever_is_sent_is_answered_in_words(running: FuzzService, kind: str, note_figure: NoteFigure) -> None:
     """Also: every answer is as the OpenAPI document describes it, and nothing is written into the log."""
-    document, report = openapi_of(running), Report()
-    requests = requests_of(kind, document, SEED, REQUESTS[kind])
-    assert len(requests) >= REQUESTS[kind] // 2
-    ask_all(running, requests, document, report, hang_s=HANG_S, at_once=4)
+    document, report, sent, began_s = openapi_of(running), Report(), 0, time.monotonic()
+    for batch in range(BATCHES):
+        requests = requests_of(kind, document, SEED + batch, A_BATCH[kind])
+        assert len(requests) >= A_BATCH[kind] // 2
+        ask_all(running, requests, document, report, hang_s=HANG_S, at_once=4)
+        sent += len(requests)
+    note_figure(figure_of(kind, report, sent, time.monotonic() - began_s))
     assert [(fault, request, answer) for fault, request, answer in report.faults] == []
     assert report.statuses[f"{kind} 200"] > 0, "some reach what is behind the checks"
     assert [line for line in running.log if '"error"' in line or "Traceback" in line] == []
     if kind == "api":
-        assert report.checked >= len(requests) - report.statuses["api none"]
+        assert report.checked >= sent - report.statuses["api none"]
 
 
 def test_the_same_seed_makes_the_same_requests(running: FuzzService) -> None:

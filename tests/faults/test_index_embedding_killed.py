@@ -17,6 +17,7 @@ pytestmark = pytest.mark.redis
 
 FILES = 96
 CHUNKS = 3
+ANSWERED = 12  # requests, the probe among them, before the server holds; each is the page of four files
 
 STARTER = """
 import sys
@@ -24,7 +25,7 @@ from pathlib import Path
 from domain.settings import EmbeddingsSettings, QueueSettings
 from tests.support.runs import base_in
 home, docs, url, commit, processes = sys.argv[1:]
-embeddings = EmbeddingsSettings(base_url=url, model="m", batch=8, commit=commit)
+embeddings = EmbeddingsSettings(base_url=url, model="m", batch=16, commit=commit)
 base = base_in(Path(home), queue=QueueSettings(files_per_job=4), embeddings=embeddings)
 base.index(Path(docs), worker_processes=int(processes))
 """
@@ -32,7 +33,7 @@ base.index(Path(docs), worker_processes=int(processes))
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    with embedding_server(dimension=DIMENSION, delay_s=0.02) as running:
+    with embedding_server(dimension=DIMENSION, held_after=ANSWERED) as running:
         yield running
 
 
@@ -51,7 +52,7 @@ def test_a_killed_run_is_gone_on_with(tmp_path: Path, server: EmbeddingServer, c
             assert 0 < len(base.stored_keys()) < FILES
         assert 0 < committed < FILES * CHUNKS
         server.requests.clear()
-        server.behaviour.delay_s = 0.0
+        server.behaviour.held_after = None
         assert base.index(docs).state == "done"
         assert len(texts_of(server)) == FILES * CHUNKS - committed
         assert len(base.stored_keys()) == FILES
@@ -59,7 +60,7 @@ def test_a_killed_run_is_gone_on_with(tmp_path: Path, server: EmbeddingServer, c
 
 
 def _run_and_kill(where: Path, docs: Path, server: EmbeddingServer, commit: str, processes: int, base: Base) -> None:
-    """Start a run of its own, and kill it when some of its vectors are stored."""
+    """Start a run of its own, and kill it when some of its vectors are stored and the server answers no more."""
 
     def some_are_stored() -> bool:
         if not base.layout.database.exists():

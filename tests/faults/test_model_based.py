@@ -1,86 +1,106 @@
-"""P1, P7, C-04, C-07: whatever happens to the files, and whenever a run is killed, the index ends as they are.
+"""P1, P3, P7, P14: whatever happens to the files, and whenever a run is killed, the index ends as they are.
 
-The oracle is the tree itself; at the end a fresh index of it must hold the same documents and find the same words,
-and an audit that shares no code with the product must have nothing to say.
+Random walks over a tree (tests.support.model) and its index: after every run the store holds what an oracle in plain
+Python says, byte for byte; `match` and `search` find every word where it is and nowhere else, every citation resolves,
+every vector is that of its text; at the end a fresh index of the same tree is equal. A walk that fails prints its steps
+and its seed: KNOWLEDGE_TEST_SEED=N with that number makes it the first one.
 """
 
-import random
-import subprocess
-import sys
 import time
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pytest
 
-from app.index_request import IndexRequest
-from app.indexing import run_index
-from app.progress import RunProgress
-from domain.layout import BaseLayout
-from tests.support.audit import audit
-from tests.support.bases import settings_of
-from tests.support.model import ModelTree, searched, stored_documents
+from tests.support import drifts
+from tests.support.depth import IS_NIGHTLY, SEED, scaled
+from tests.support.embedding_server import embedding_server
+from tests.support.figures import Figure, NoteFigure
+from tests.support.model_answers import check_covered, check_documents, check_fresh, check_store, database_of
+from tests.support.model_runs import RunHost, run_host
+from tests.support.model_walk import DIMENSION, ModelWalk, WentWrongError
+from tests.support.scratch import scratch_directory
 
-STEPS_BETWEEN_RUNS = 6
-RUNS = 7
+STEPS_A_WALK = scaled(80, 250)
+STEPS_SHOWN = 60
 
 pytestmark = pytest.mark.redis
 
 
-def index(home: Path, root: Path) -> None:
-    run_index(settings_of(home), IndexRequest(paths=(root,), allow_mass_delete=True), RunProgress())
+@pytest.fixture(scope="module")
+def host() -> Iterator[RunHost]:
+    with scratch_directory() as place, run_host(place) as running:
+        yield running
 
 
-def killed_run(where: Path, root: Path, after_s: float) -> None:
-    """The installed command, killed after a while: at any moment of its run, or after it."""
-    command = [sys.executable, "-P", "-m", "cli.main", "index", str(root), "--quiet", "--allow-mass-delete"]
-    process = subprocess.Popen(command, cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(after_s)
-    process.kill()
-    process.wait()
+@pytest.fixture(scope="module")
+def sound(host: RunHost) -> Iterator[ModelWalk]:
+    """A short walk that went well, with its index and a fresh one."""
+    with scratch_directory() as place, embedding_server(dimension=DIMENSION) as server:
+        walk = ModelWalk(place, host, SEED, server.url)
+        walk.go(0)
+        yield walk
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_index_follows_any_sequence_of_edits(tmp_path: Path, seed: int) -> None:
-    """S0-27, S1-07: after every run the store holds what the tree holds, no more and no less."""
-    source = random.Random(seed)
-    tree = ModelTree(tmp_path / "docs", source)
-    tree.root.mkdir()
-    for _ in range(25):
-        tree.create()
-    home = tmp_path / "home"
-    database = BaseLayout(home).database
-    for _ in range(RUNS):
-        index(home, tree.root)
-        assert stored_documents(database) == tree.documents(), tree.history
-        for _ in range(STEPS_BETWEEN_RUNS):
-            tree.step()
-    index(home, tree.root)
-    assert audit(database) == []
-    index(tmp_path / "fresh", tree.root)
-    fresh = BaseLayout(tmp_path / "fresh").database
-    assert stored_documents(database) == stored_documents(fresh), tree.history
-    assert searched(database) == searched(fresh), tree.history
+def outcome_of(walk: ModelWalk) -> str:
+    """ "" for a walk that ends well; else what is wrong, and how it came to it."""
+    try:
+        walk.go(STEPS_A_WALK)
+    except WentWrongError as error:
+        steps = "\n  ".join(walk.history[-STEPS_SHOWN:])
+        depth = " KNOWLEDGE_TEST_DEPTH=nightly" * IS_NIGHTLY
+        return f"KNOWLEDGE_TEST_SEED={walk.seed}{depth}: {error}\n  {steps}"
+    return ""
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_killed_runs_lose_nothing_and_leave_nothing_half(tmp_path: Path, seed: int) -> None:
-    """P1, P2, C-07: kill -9 at random moments of `index`; the store stays sound and the next run does the rest."""
-    source = random.Random(100 + seed)
-    tree = ModelTree(tmp_path / "docs", source)
-    tree.root.mkdir()
-    for _ in range(120):
-        tree.create()
-    home = tmp_path / "knowledge" / "default"
-    database = BaseLayout(home).database
-    versions = set(tree.documents().items())  # every version that ever was; nothing else may be stored
-    for _ in range(5):
-        killed_run(tmp_path, tree.root, source.uniform(0.1, 1.2))
-        if database.exists() and database.stat().st_size:
-            assert audit(database) == [], tree.history
-            assert stored_documents(database).items() <= versions
-        for _ in range(STEPS_BETWEEN_RUNS):
-            tree.step()
-        versions |= tree.documents().items()
-    index(home, tree.root)
-    assert audit(database) == []
-    assert stored_documents(database) == tree.documents(), tree.history
+@pytest.mark.timeout(scaled(300, 21_600))
+@pytest.mark.parametrize("kind", ["words", "vectors"])
+def test_the_index_follows_any_sequence_of_steps(host: RunHost, note_figure: NoteFigure, kind: str) -> None:
+    """P1, P2, P3, P6, P7; S0-27, S1-07, R26, R29, R33, R34."""
+    began_s = time.monotonic()
+    walks: list[ModelWalk] = []
+    wrong: list[str] = []
+    with embedding_server(dimension=DIMENSION) if kind == "vectors" else nullcontext() as server:
+        for number in range(scaled(1, 20)):
+            with scratch_directory() as place:
+                url = server.url if server is not None else ""
+                walks.append(ModelWalk(place, host, SEED + number, url, words_first=number % 2 == 1))
+                wrong += filter(None, [outcome_of(walks[-1])])
+    runs, crashes, questions = (sum(getattr(w, name) for w in walks) for name in ("runs", "crashes", "questions"))
+    note_figure(
+        Figure(
+            name=f"model-steps-{kind}",
+            promises=("P1", "P2", "P3", "P7", *["P6"] * (kind == "vectors")),
+            what=f"random steps over a tree and its index ({kind}), compared with an oracle and a fresh index",
+            tried=sum(len(walk.history) for walk in walks),
+            bad=len(wrong),
+            asked=5_000,
+            seconds=time.monotonic() - began_s,
+            detail=f"{len(walks)} walks, {runs:,} runs, {crashes:,} of them killed, {questions:,} questions asked",
+        )
+    )
+    assert wrong == []
+
+
+Check = Callable[[ModelWalk], list[str]]
+WRONG: dict[str, tuple[drifts.Drift, Check]] = {
+    "another text": (drifts.changed_tail, lambda walk: check_documents(walk.home, walk.oracle)),
+    "a document that is gone": (drifts.document_without_chunks, lambda walk: check_documents(walk.home, walk.oracle)),
+    "words that are not found": (drifts.missing_full_text_row, lambda walk: walk.wrong_words()),
+    "a lost vector": (drifts.lost_link, lambda walk: check_covered(walk.home)),
+    "vectors that changed places": (drifts.swapped_links, lambda walk: check_store(walk.home, DIMENSION)),
+    "another index": (drifts.changed_names, lambda walk: check_fresh(walk.home, walk.place / "fresh")),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_would_be_seen(sound: ModelWalk, what: str) -> None:
+    """The checks of a walk themselves: each finds nothing in an index that is sound, and what was done to it then."""
+    drift, check = WRONG[what]
+    assert check(sound) == []
+    kept = database_of(sound.home).read_bytes()
+    drifts.apply_drift(database_of(sound.home), drift)
+    try:
+        assert check(sound) != []
+    finally:
+        database_of(sound.home).write_bytes(kept)

@@ -1,22 +1,25 @@
-"""A service whose surroundings fail: roots that vanish, a queue that is full or forgets, clocks that lie, signals."""
+"""A service whose surroundings fail: roots that vanish, a queue that is full or forgets, a model that hangs, clocks
+that lie."""
 
 import os
-import signal
 import time
+from contextlib import suppress
 
 import pytest
 
 from app.roles.calls import ApplyGroup, await_answer, place_call
 from store.write_port import GroupResult, RemoveWrite, WriteGroup
 from tests.support.audit import audit
-from tests.support.chaos import SLOW_S, Chaos, chaos, differing, text_of
+from tests.support.chaos import MATTER, SLOW_S, Chaos, chaos, differing
 from tests.support.command_line import CommandLine
+from tests.support.figures import Figure, NoteFigure
+from tests.support.gates import Gate
 from tests.support.meddler import Meddler
 from tests.support.poison import clock_moved
 from tests.support.service import Role
 from tests.support.trees import mode
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 FILES = 60
 HOUR_S = 3600
 
@@ -71,25 +74,40 @@ def test_a_run_that_fails_says_why_and_what_mends_it() -> None:
         failed = it.ended(it.service.submit(roots=["nowhere"]))
         assert (failed.state, failed.cause, failed.message) == ("failed", "usage", "there is no root 'nowhere'")
         assert _stored(it) == FILES
-        shown = CommandLine(it.service.folder)("runs", "show", str(failed.id), "--config", "knowledge.yaml")
+        shown = CommandLine(it.service.folder, within_s=SLOW_S)(
+            "runs", "show", str(failed.id), "--config", "knowledge.yaml"
+        )
         assert "\n  why: there is no root 'nowhere'\n  hint: `knowledge sources` lists the roots\n" in shown.out
-        followed = CommandLine(it.service.folder)("runs", "retry", str(failed.id), "--config", "knowledge.yaml")
+        followed = CommandLine(it.service.folder, within_s=SLOW_S)(
+            "runs", "retry", str(failed.id), "--config", "knowledge.yaml"
+        )
         assert followed.status == 2
         assert f"run {failed.id + 1} failed: there is no root 'nowhere'" in followed.err
 
 
-def test_a_model_that_hangs_keeps_no_text_from_being_committed() -> None:
-    """P26: with a request that is never answered, words are written and removed all the same: no transaction is open
+def test_a_model_that_hangs_keeps_no_text_from_being_committed(note_figure: NoteFigure) -> None:
+    """P26: with requests that are never answered, words are written and removed all the same: no transaction is open
     meanwhile."""
     with chaos(FILES, embeddings="words_first") as it:
+        gate = Gate(it.service.folder)
+        gate.open()
+        it.service.environ["worker"] = gate.environ
         _started(it)
-        for path in it.docs.rglob("*.md"):
-            path.write_text(text_of(it.dice.randrange(10**9)), encoding="utf-8")
+        gate.close()
+        it.change(FILES)
         run = it.service.submit()
         it.service.wait_until(lambda: it.service.run(run).state in ("checking", "embedding"), SLOW_S)
         it.embeddings.behaviour.trick = "hang"
+        began_s = time.monotonic()
+        gate.open()
         it.service.wait_until(lambda: it.embeddings.in_flight > 0, SLOW_S)
-        it.service.wait_until(lambda: differing(it) == {}, SLOW_S)
+        with suppress(TimeoutError):
+            it.service.wait_until(lambda: differing(it) == {}, SLOW_S)
+        left, seconds = len(differing(it)), time.monotonic() - began_s
+        detail = "new texts were all committed while no request was answered"
+        what = "documents committed while the embeddings server hangs"
+        note_figure(Figure("embeddings-hang", ("P26",), what, FILES, bad=left, seconds=seconds, detail=detail))
+        assert left == 0
         one = RemoveWrite("docs/1/0001.md", time.time_ns(), it.service.run(run).generation)
         call = place_call(it.service.layout.calls, ApplyGroup(WriteGroup(removes=[one])))
         (removed,) = await_answer(it.service.layout.calls, call, GroupResult, lambda: None).results
@@ -104,16 +122,23 @@ def test_a_run_with_a_limit_is_in_the_hands_of_so_many_workers() -> None:
     """C-08: with three of them alive, one page at a time is worked on."""
     with chaos(FILES) as it:
         _started(it, workers=3)
-        for path in it.docs.rglob("*.md"):
-            path.write_text(text_of(it.dice.randrange(10**9)), encoding="utf-8")
+        it.change(FILES)
+        it.embeddings.behaviour.held = MATTER
         run = it.service.submit(workers=1)
-        most, meddler = 0, Meddler(it)
-        latest_s = time.monotonic() + SLOW_S
-        while it.service.run(run).ended_ns is None:
-            most = max(most, len(meddler.jobs()))
-            assert time.monotonic() < latest_s
+        meddler, seen = Meddler(it), [0]
+
+        def look() -> int:
+            seen.append(len(meddler.jobs()))
+            return seen[-1]
+
+        it.service.wait_until(lambda: look() > 0, SLOW_S)
+        for _ in range(20):  # the other two have had the time to take more
+            look()
+            time.sleep(0.05)
+        it.embeddings.behaviour.held = ""
+        it.service.wait_until(lambda: bool(look() + 1 and it.service.run(run).ended_ns), SLOW_S)
         assert it.service.run(run).counts == {"updated": FILES}
-        assert most == 1
+        assert max(seen) == 1
 
 
 def test_a_queue_that_forgets_is_warned_of_and_one_that_is_full_is_waited_for() -> None:
@@ -188,27 +213,6 @@ def _is_active(role: Role) -> bool:
     return '"active"' in role.said()
 
 
-def test_a_role_that_is_told_to_end_under_load_leaves_little_to_do_again() -> None:
-    """P27, fault 4: 0 for SIGTERM and 130 for Ctrl-C, pressed twice too, in time; what was committed is not done
-    again."""
-    with chaos(120) as it:
-        it.service.start_all(workers=2)
-        run = it.service.first_run()
-        it.service.wait_until(lambda: it.service.run(run).progress.get("written", 0) >= 16, SLOW_S)
-        for name, status in (("worker", 130), ("writer", 0), ("scheduler", 0), ("worker", 0)):
-            role = it.service.of(name)[0]
-            for _ in range(2 if status else 1):
-                role.process.send_signal(signal.SIGINT if status else signal.SIGTERM)
-            assert role.process.wait(20) == status, role.said()
-            assert "left_in_hand" not in role.said()
-            it.service.start(name)
-        ended = it.ended(run)
-        assert ended.state == "done" and sum(ended.counts.values()) == 120
-        assert differing(it) == {}
-        assert len(it.embeddings.texts_seen) < 2 * 240
-        assert audit(it.service.layout.database) == []
-
-
 def test_clocks_that_are_hours_apart_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """P29: a worker an hour behind and one a day ahead, a scheduler an hour ahead, a writer a day behind; files of
     1969 and 2106. Each sees the jobs of the others, and what changes is found by every later run."""
@@ -219,7 +223,6 @@ def test_clocks_that_are_hours_apart_lose_nothing(monkeypatch: pytest.MonkeyPatc
         for name, seconds in moves.items():
             with clock_moved(it.service.folder, monkeypatch, seconds):
                 it.service.start(name)
-                time.sleep(0.5)
         assert it.ended(it.service.first_run()).state == "done"
         assert _stored(it) == FILES and differing(it) == {}
 
@@ -237,5 +240,4 @@ def test_clocks_that_are_hours_apart_lose_nothing(monkeypatch: pytest.MonkeyPatc
                 assert ahead.terminate() == 0
                 with clock_moved(it.service.folder, monkeypatch, -HOUR_S):
                     it.service.start("worker")
-                    time.sleep(0.5)
         assert audit(it.service.layout.database) == []

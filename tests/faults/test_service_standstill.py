@@ -14,19 +14,20 @@ from app.runs import shown_run
 from scheduler.queue.names import QueueNames
 from scheduler.queue.roll_call import RollCall, roll_call
 from store.state import SqliteStateStore
-from tests.support.chaos import SLOW_S, Chaos, chaos, text_of
+from tests.support.chaos import MATTER, SLOW_S, Chaos, chaos
 from tests.support.command_line import CommandLine
 from tests.support.service import Role
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.redis, pytest.mark.timeout(900)]
 FILES = 24
 
 
 @pytest.fixture(scope="module")
 def it() -> Iterator[Chaos]:
     """A service with an index of some files; its embeddings server takes a while for each."""
-    with chaos(FILES) as started, pytest.MonkeyPatch.context() as patched:
-        patched.setenv("KNOWLEDGE_EMBEDDINGS__TIMEOUT", "60s")  # a slow answer is an answer
+    with chaos(FILES) as started:
+        patient = {"KNOWLEDGE_EMBEDDINGS__TIMEOUT": "300s"}  # a slow answer is an answer
+        started.service.environ |= dict.fromkeys(("worker", "scheduler"), patient)
         started.service.start_all()
         assert started.ended(started.service.first_run()).state == "done"
         yield started
@@ -46,8 +47,7 @@ def stopped(*roles: Role) -> Iterator[None]:
 
 def _change(it: Chaos) -> int:
     """A run over files that have all changed."""
-    for path in sorted(it.docs.rglob("*.md")):
-        path.write_text(text_of(it.dice.randrange(10**9)), encoding="utf-8")
+    it.change(FILES)
     return it.service.submit()
 
 
@@ -81,7 +81,7 @@ def test_a_writer_that_is_stopped_is_named_and_the_run_goes_on_when_it_does(it: 
         found = _standstill(it, run)
         assert (found.who, found.how) == ("writer", "silent")
         assert str(writer.pid) in found.holder
-        command = CommandLine(it.service.folder)
+        command = CommandLine(it.service.folder, within_s=SLOW_S)
         shown = command("runs", "show", str(run), "--config", "knowledge.yaml")
         assert f"process {writer.pid}" in shown.out
         assert "the writer does not answer: it was stopped, or gets no processor" in shown.out
@@ -97,7 +97,9 @@ def test_a_verify_that_waits_for_a_stopped_writer_names_it_too(it: Chaos) -> Non
         run = it.service.submit(kind="verify")
         found = _standstill(it, run)
         assert (found.who, found.how) == ("writer", "silent")
-        shown = CommandLine(it.service.folder)("runs", "show", str(run), "--config", "knowledge.yaml").out
+        shown = CommandLine(it.service.folder, within_s=SLOW_S)(
+            "runs", "show", str(run), "--config", "knowledge.yaml"
+        ).out
         assert "the writer does not answer" in shown
         assert "no progress" not in shown
     assert it.ended(run).state == "done"
@@ -113,7 +115,9 @@ def test_a_scheduler_that_is_stopped_is_named_by_whoever_looks(it: Chaos) -> Non
             found = _standstill(it, run)
             assert (found.who, found.how) == ("scheduler", "silent")
             assert str(scheduler.pid) in found.holder
-            told = CommandLine(it.service.folder)("runs", "show", str(run), "--json", "--config", "knowledge.yaml")
+            told = CommandLine(it.service.folder, within_s=SLOW_S)(
+                "runs", "show", str(run), "--json", "--config", "knowledge.yaml"
+            )
             assert told.value["standstill"]["who"] == "scheduler"
             assert told.value["still_seconds"] >= 5
     assert it.ended(run).state == "done"
@@ -132,9 +136,9 @@ def test_without_a_worker_the_run_waits_for_one(it: Chaos) -> None:
 
 
 def test_a_slow_model_is_slow_and_one_that_is_away_is_waited_for_and_neither_fails_a_run(it: Chaos) -> None:
-    """Fault 8: a text in ten seconds; nothing moves meanwhile, everybody lives, and the run says so. Another source
+    """Fault 8: no text is answered for as long as anybody looks; everybody lives, and the run says so. Another source
     that was asked for is not starved out of the queue either."""
-    it.embeddings.behaviour.delay_s = 10.0
+    it.embeddings.behaviour.held = MATTER
     run = _change(it)
     second = it.service.submit(paths=[str(it.docs / "1")])
     found = _standstill(it, run)
@@ -146,7 +150,7 @@ def test_a_slow_model_is_slow_and_one_that_is_away_is_waited_for_and_neither_fai
     it.service.wait_until(lambda: it.service.run(run).state == "waiting", SLOW_S)
     assert "embedding server" in it.service.run(run).cause
     assert it.service.run(second).state == "queued"
-    it.embeddings.behaviour.delay_s = 0.0
+    it.embeddings.behaviour.held = ""
     it.embeddings.bring_up()
     assert it.ended(run).state == "done"
     assert it.ended(second).state == "done"

@@ -1,108 +1,93 @@
-"""Flipped bits and cut files: refused, or answered right, or found by `verify`; never a crash or a hang (T30).
+"""T30, P12, P14: flipped bits, cut files and logs of other stores are refused, answered right, or found by `verify`.
 
-Run in a child process, so that a crash of SQLite itself is a failed test and not the end of all.
+Nothing ends in a crash, a hang, a traceback, or a citation that does not lead to its text. Tried in a child process
+(tests.support.broken_files), so that a crash of SQLite itself is a failed test and not the end of all.
 """
 
 import json
-import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from app import maintenance
-from domain.errors import KnowledgeError
-from domain.settings import Settings
-from store.port import Visibility
-from store.sqlite import SqliteStore
-from tests.support.bases import build_base, layout_of
-from tests.support.scratch import scratch_directory
+import pytest
+
+from tests.support.broken_files import Told
+from tests.support.depth import SEED, scaled
+from tests.support.figures import Figure, NoteFigure
 
 PROJECT = Path(__file__).parents[2]
-FLIPS, CUTS = 300, 20
-EVERYTHING = Visibility.everything()
+# flips of single bits, cuts of the end
+OF_DATABASE = {
+    "knowledge.db": (scaled(40, 1_000), scaled(8, 100)),
+    "state.db": (scaled(12, 400), scaled(4, 60)),
+    "knowledge.db-wal": (scaled(8, 300), scaled(4, 60)),
+    "state.db-wal": (scaled(8, 300), scaled(4, 60)),
+}
+FOREIGN_LOGS = 8
+WAYS_TO_FAIL = ("silent", "wrong_citations", "unexpected")
 
 
-def test_no_flipped_bit_ends_in_a_crash_or_a_silent_error() -> None:
+def told_of(wanted: list[str]) -> dict[str, Told]:
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-m", "tests.integration.test_store_bit_flips"],
-        capture_output=True, text=True, timeout=110, check=False, cwd=PROJECT,
+        [sys.executable, "-X", "faulthandler", "-m", "tests.support.broken_files", str(SEED), *wanted],
+        capture_output=True, text=True, check=False, cwd=PROJECT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
-    assert told["silent"] == []
-    assert told["unexpected"] == []
-    assert told["refused"] + told["found"] > FLIPS / 10  # the flips do reach what is read
-    assert told["tried"] == FLIPS + CUTS
+    return {name: Told(**fields) for name, fields in json.loads(done.stdout).items()}
 
 
-def answers(path: Path) -> dict[str, str | None]:
-    """What a reader is told of everything that is stored."""
-    store = SqliteStore(path, base_id=None)
-    try:
-        snapshot = store.reader()
-        snapshot.identity()
-        told: dict[str, str | None] = {}
-        for document in snapshot.documents("", visibility=EVERYTHING):
-            chunks = snapshot.chunks(document.key, visibility=EVERYTHING)
-            whole = snapshot.text(document.key, visibility=EVERYTHING)
-            told[document.key] = f"{document.title}|{[chunk.body for chunk in chunks]}|{whole}"
-        list(snapshot.stored_files(""))
-        snapshot.counts(visibility=EVERYTHING)
-        return told
-    finally:
-        store.close()
+def bad_of(told: Told) -> list[str]:
+    return [*told.silent, *told.wrong_citations, *told.unexpected]
 
 
-def try_all() -> dict[str, object]:
-    rolls = random.Random(20)
-    told: dict[str, list[str] | int] = {"silent": [], "unexpected": [], "refused": 0, "found": 0, "tried": 0}
-    with scratch_directory() as scratch:
-        settings = build_base(scratch)
-        path = layout_of(settings).database
-        sound, right = path.read_bytes(), answers(path)
-        for number in range(FLIPS + CUTS):
-            if number < FLIPS:
-                at, bit = rolls.randrange(len(sound)), rolls.randrange(8)
-                name = f"bit {bit} of {at}"
-                broken = sound[:at] + bytes([sound[at] ^ (1 << bit)]) + sound[at + 1 :]
-            else:
-                length = rolls.randrange(1, len(sound))
-                name, broken = f"cut at {length}", sound[:length]
-            for sidecar in path.parent.glob("knowledge.db-*"):
-                sidecar.unlink()
-            path.write_bytes(broken)
-            outcome = _try(settings, path, right)
-            told["tried"] = number + 1
-            found = told.get(outcome)
-            if isinstance(found, int):
-                told[outcome] = found + 1
-            elif outcome != "right":
-                kind = "silent" if outcome == "silent" else "unexpected"
-                entry = told[kind]
-                assert isinstance(entry, list)
-                entry.append(f"{name}: {outcome}")
-    return dict(told)
+def figure_of(name: str, what: str, told: Told, seconds: float) -> Figure:
+    return Figure(
+        name=name,
+        promises=("P12", "P14"),
+        what=what,
+        tried=told.tried,
+        bad=len(bad_of(told)),
+        asked=scaled(0, 1_000) if name == "store-bit-flips-knowledge-db" else 0,
+        seconds=seconds,
+        detail=f"{told.refused} refused (exit {' or '.join(sorted(told.statuses)) or 'none'}), {told.right} answered"
+        f" right, {told.older} as at an earlier commit, {told.found} with other bytes that `verify` found;"
+        f" {told.written} written to",
+    )
 
 
-def _try(settings: Settings, path: Path, right: dict[str, str | None]) -> str:
-    try:
-        answered = answers(path)
-    except KnowledgeError:
-        answered = None
-    except Exception as error:  # noqa: BLE001 - that is what is looked for
-        return f"reading: {type(error).__name__}: {error}"
-    try:
-        is_found = maintenance.verify(settings, deep=True).exit_status != 0
-    except KnowledgeError:
-        is_found = True
-    except Exception as error:  # noqa: BLE001
-        return f"verify: {type(error).__name__}: {error}"
-    if answered is None:
-        return "refused"
-    if answered == right:
-        return "right"
-    return "found" if is_found else "silent"
+@pytest.mark.timeout(scaled(300, 21_600))
+def test_no_flipped_bit_ends_in_a_crash_or_a_silent_error(note_figure: NoteFigure) -> None:
+    """T30."""
+    began_s = time.monotonic()
+    told = told_of([f"{name}:{flips}:{cuts}" for name, (flips, cuts) in OF_DATABASE.items()])
+    seconds = time.monotonic() - began_s
+    for name, of_file in told.items():
+        what = f"flipped bits and cut ends of {name}"
+        note_figure(
+            figure_of(f"store-bit-flips-{name.replace('.', '-')}", what, of_file, seconds * share(of_file, told))
+        )
+    assert [bad for of_file in told.values() for bad in bad_of(of_file)] == []
+    assert {name: of_file.tried for name, of_file in told.items()} == {
+        name: flips + cuts for name, (flips, cuts) in OF_DATABASE.items()
+    }
+    for database in (told["knowledge.db"], told["state.db"]):
+        assert database.refused + database.found > database.tried / 20  # what is broken is read
+    assert told["knowledge.db-wal"].older > 0
+    assert sum(of_file.written for of_file in told.values()) > 0
 
 
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(try_all()))
+def share(told: Told, among: dict[str, Told]) -> float:
+    """Of the time."""
+    return told.tried / sum(other.tried for other in among.values())
+
+
+def test_the_log_of_another_store_is_told(note_figure: NoteFigure) -> None:
+    """T30: a -wal that belongs to another base, another day, or the other database."""
+    began_s = time.monotonic()
+    told = told_of(["foreign:0:0"])["foreign"]
+    what = "write-ahead logs of other stores beside a database"
+    note_figure(figure_of("store-foreign-logs", what, told, time.monotonic() - began_s))
+    assert bad_of(told) == []
+    assert told.tried == FOREIGN_LOGS
+    assert told.refused > 0

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,11 @@ from app.upgrading import upgrade
 from app.wiring import readable_base
 from domain.checks import CheckState
 from domain.errors import FormatError, InterruptedRunError
-from tests.support.embedding_server import EmbeddingServer
+from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.old_stores import OLD
 from tests.support.runs import Base, Watched
 from tests.support.trees import make_tree
-from tests.support.vector_runs import assert_whole, texts_of, tree_of
+from tests.support.vector_runs import DIMENSION, assert_whole, base_with, texts_of, tree_of
 
 pytestmark = pytest.mark.redis
 
@@ -80,11 +81,19 @@ AFTER = {
 
 
 @pytest.fixture
-def old(vector_base: Base, tmp_path: Path, embedder: EmbeddingServer) -> Base:
-    vector_base.index(make_tree(tmp_path / "docs", tree_of(FILES, CHUNKS)))
-    OLD["a column less"](vector_base.layout.database)
-    embedder.requests.clear()
-    return vector_base
+def embedder() -> Iterator[EmbeddingServer]:
+    with embedding_server(dimension=DIMENSION) as running:
+        yield running
+
+
+@pytest.fixture
+def old(tmp_path: Path, embedder: EmbeddingServer) -> Iterator[Base]:
+    """A base of an older format, with vectors; its runs may leave nothing behind."""
+    with base_with(tmp_path, embedder) as base:
+        base.index(make_tree(tmp_path / "docs", tree_of(FILES, CHUNKS)))
+        OLD["a column less"](base.layout.database)
+        embedder.requests.clear()
+        yield base
 
 
 def killed(base: Base, server: EmbeddingServer, step: tuple[str, int]) -> None:
