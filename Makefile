@@ -3,7 +3,8 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint lock bench bench-report soak faults promises compose-init e2e-compose chaos clean moved
+.PHONY: help setup demo test lint lock bench bench-report soak faults promises architecture compose-init \
+	e2e-compose chaos clean moved
 
 STAMP := .venv/.installed
 PY := .venv/bin/python
@@ -37,6 +38,7 @@ help:
 	@echo "make soak MINUTES=60      a service under churn, searchers and outages; memory, log and latency over time"
 	@echo "make bench-report         every figure of docs/performance.md; CORPORA=FOLDER holds the corpora"
 	@echo "make promises             write docs/promises.md again from the last figures"
+	@echo "make architecture         write docs/architecture.md again from the imports of the code"
 	@echo "make chaos ROUNDS=20      kill every part of a service so many times under load, and compare what is stored"
 	@echo "make clean                remove .venv, caches and build results"
 
@@ -117,6 +119,9 @@ bench-report: setup
 
 promises: setup
 	$(PY) scripts/promises.py
+
+architecture: setup
+	$(PY) scripts/architecture.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
