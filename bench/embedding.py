@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.figures import Bar, Sheet
 from bench.floors import walk
 from bench.measure import Sample, knowledge_command, run_command
 from tests.support.embedding_server import EmbeddingServer, embedding_server
@@ -43,8 +44,9 @@ def index(directory: Path) -> tuple[Sample, dict[str, object]]:
     return sample, json.loads(sample.output[sample.output.index("{") :])
 
 
-def wall_to_busy(corpus: Path, scratch: Path, runs: int) -> None:
+def wall_to_busy(corpus: Path, scratch: Path, runs: int, sheet: Sheet) -> None:
     ratios: list[float] = []
+    detail = ""
     for number in range(runs):
         directory = scratch / f"busy{number}"
         with embedding_server(delay_s=REQUEST_S, delay_per_input_s=TEXT_S, serial=True) as server:
@@ -52,17 +54,20 @@ def wall_to_busy(corpus: Path, scratch: Path, runs: int) -> None:
             sample, report = index(directory)
             ratios.append(sample.wall_s / server.busy_s)
             requests = len(server.requests)
+            detail = f"{sample.wall_s:.2f} / {server.busy_s:.2f} s in the last run; {len(server.texts_seen)} texts"
             print(
                 f"  run {number}: {sample.wall_s:.2f} s / {server.busy_s:.2f} s busy = {ratios[-1]:.3f};"
                 f" {requests} requests, {len(server.texts_seen)} texts; {report['vectors']}"
             )
         shutil.rmtree(directory)
-    print(f"wall / the server's busy time: {statistics.median(ratios):.3f} (must 1.15, aim 1.05)")
+    value = statistics.median(ratios)
+    sheet.add("index, wall / the embedding server's busy time", value, "x", Bar(1.15, 1.05), runs=runs, detail=detail)
 
 
-def words_first(corpus: Path, scratch: Path, runs: int) -> None:
+def words_first(corpus: Path, scratch: Path, runs: int, sheet: Sheet) -> None:
     """Time until every file is searchable by words, with a server that needs a second a request."""
     ratios: list[float] = []
+    detail = ""
     for number in range(runs):
         plain = scratch / f"plain{number}"
         configure(plain, corpus, None)
@@ -72,10 +77,12 @@ def words_first(corpus: Path, scratch: Path, runs: int) -> None:
             configure(directory, corpus, server, commit="words_first")
             searchable_s = until_searchable(directory, len(walk(str(corpus))))
         ratios.append(searchable_s / lexical_s)
+        detail = f"{searchable_s:.2f} / {lexical_s:.2f} s in the last run"
         print(f"  run {number}: {searchable_s:.2f} s / {lexical_s:.2f} s = {ratios[-1]:.3f}")
         shutil.rmtree(plain)
         shutil.rmtree(directory)
-    print(f"words_first, searchable / lexical-only run: {statistics.median(ratios):.3f} (must 1.2, aim 1.05)")
+    value = statistics.median(ratios)
+    sheet.add("words_first, searchable / lexical-only run", value, "x", Bar(1.2, 1.05), runs=runs, detail=detail)
 
 
 def until_searchable(directory: Path, files: int) -> float:
@@ -115,7 +122,7 @@ def documents_in(database: Path) -> int:
     return int(documents) + int(skipped)
 
 
-def moved(corpus: Path, scratch: Path) -> None:
+def moved(corpus: Path, scratch: Path, sheet: Sheet) -> None:
     """A thousand files moved to another folder: how many texts are sent again."""
     copy = scratch / "corpus"
     shutil.copytree(corpus, copy)
@@ -129,13 +136,12 @@ def moved(corpus: Path, scratch: Path) -> None:
             target.parent.mkdir(exist_ok=True)
             (copy / path).rename(target)
         report = index(directory)[1]
-        print(
-            f"after moving {MOVED_FILES} files: {len(server.requests) - before} embedding calls (must 0);"
-            f" {report['counts']}, {report['vectors']}"
-        )
+        print(f"  {report['counts']}, {report['vectors']}")
+        calls = len(server.requests) - before
+        sheet.add(f"embedding calls after moving {MOVED_FILES} files", calls, "calls", Bar(0))
 
 
-def lying(scratch: Path) -> None:
+def lying(scratch: Path, sheet: Sheet) -> None:
     """50,000 texts from a server that fails or lies in 30% of its answers, in as many ways as it knows."""
     from tests.support.embedding_lies import LIES
     from tests.support.vector_runs import misplaced_in
@@ -155,13 +161,13 @@ def lying(scratch: Path) -> None:
             print(f"  pass {number + 1}: {sample.wall_s:.1f} s, exit {sample.exit_status}, {failed} files failed")
         database = directory / "knowledge" / "knowledge" / "knowledge.db"
         stored, wrong = misplaced_in(database, 384)
-        print(
-            f"lying in {len(LIES)} ways: {len(wrong)} misplaced of {stored} vectors (must 0 of 50,000),"
-            f" {documents_in(database)} of {LYING_FILES} documents after three passes (must all)"
-        )
+        detail = f"of {stored:,}; 30% of the answers fail or lie, in {len(LIES)} ways"
+        sheet.add("vectors misplaced by a lying server", len(wrong), "", Bar(0), detail=detail)
+        lost = LYING_FILES - documents_in(database)
+        sheet.add("documents lost to it after three passes", lost, "", Bar(0), detail=f"of {LYING_FILES:,}")
 
 
-def outage(corpus: Path, scratch: Path) -> None:
+def outage(corpus: Path, scratch: Path, sheet: Sheet) -> None:
     """The server goes away for 20 s in the midst of a run: how many requests it gets meanwhile, and the end."""
     directory = scratch / "outage"
     with embedding_server(delay_s=REQUEST_S, serial=True, down_after=20, down_for_s=OUTAGE_S, down_how="503") as server:
@@ -169,10 +175,9 @@ def outage(corpus: Path, scratch: Path) -> None:
         sample, report = index(directory)
         refused = [request.at_s for request in server.requests if request.how]
         inside = [at_s for at_s in refused if at_s - refused[0] > 1.0]
-        print(
-            f"outage of {OUTAGE_S:.0f} s: exit {sample.exit_status}, {report['counts']}, {report['vectors']};"
-            f" {len(refused)} requests were refused, {len(inside) / (OUTAGE_S - 1):.2f} a second after the first second"
-        )
+        print(f"  exit {sample.exit_status}, {report['counts']}, {report['vectors']}; {len(refused)} were refused")
+        name, detail = f"requests during an outage of {OUTAGE_S:.0f} s", f"the run ends with {sample.exit_status}"
+        sheet.add(name, len(inside) / (OUTAGE_S - 1), "/s", Bar(1), detail=detail)
 
 
 def main() -> None:
@@ -182,21 +187,24 @@ def main() -> None:
     parser.add_argument(
         "--only", default="busy,moved,words,lies,outage", help="comma-separated: busy,moved,words,lies,outage"
     )
+    parser.add_argument("--json", type=Path, default=None, help="write the figures into this file")
     arguments = parser.parse_args()
+    sheet = Sheet()
     wanted = arguments.only.split(",")
     corpus = arguments.corpus.resolve()
     with tempfile.TemporaryDirectory(prefix="knowledge-bench-") as name:
         scratch = Path(name)
         if "busy" in wanted:
-            wall_to_busy(corpus, scratch, arguments.runs)
+            wall_to_busy(corpus, scratch, arguments.runs, sheet)
         if "moved" in wanted:
-            moved(corpus, scratch)
+            moved(corpus, scratch, sheet)
         if "lies" in wanted:
-            lying(scratch)
+            lying(scratch, sheet)
         if "outage" in wanted:
-            outage(corpus, scratch)
+            outage(corpus, scratch, sheet)
         if "words" in wanted:
-            words_first(corpus, scratch, arguments.runs)
+            words_first(corpus, scratch, arguments.runs, sheet)
+    sheet.write(arguments.json)
 
 
 if __name__ == "__main__":

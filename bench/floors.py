@@ -87,9 +87,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=sys.argv[3] if len(sys.argv) > 3 else None) as directory:
             print(json.dumps(insert(root, Path(directory) / "floor.db")))
     elif name == "walk":
-        began = time.perf_counter()
+        began, cpu_began = time.perf_counter(), time.process_time()
         files = len(walk(root))
-        print(json.dumps({"files": files, "seconds": time.perf_counter() - began}))
+        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+        print(json.dumps({"files": files, "seconds": seconds, "cpu_seconds": cpu_seconds}))
     else:
         raise SystemExit(f"no floor named {name}")
 

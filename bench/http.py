@@ -1,6 +1,6 @@
 """Searches over HTTP beside the same searches in this process, and fifty at a time while a run writes.
 
-    python -m bench.http HOME [--only extra,crowd] [--runs N] [--seconds N] [--files N]
+    python -m bench.http HOME [--only extra,crowd] [--runs N] [--seconds N] [--files N] [--json FILE]
 
 HOME is the folder of an index. `extra` only reads it; `crowd` works on a copy, into which a run indexes files. The
 service is a process of its own, asked over connections that stay open. On a busy machine look at the ratios.
@@ -29,6 +29,7 @@ from app.open_bases import OpenBases
 from app.present_search import search_json
 from app.search_context import index_state
 from app.searching import answer
+from bench.figures import Bar, Sheet
 from bench.measure import knowledge_command
 from bench.searching import SEED
 from bench.service import generate
@@ -132,7 +133,7 @@ def light_queries(home: Path) -> list[str]:
     return random.Random(SEED).sample([term for (term,) in rows if term.isalpha()], LIGHT_QUERIES)
 
 
-def extra(home: Path, runs: int) -> None:
+def extra(home: Path, runs: int, sheet: Sheet) -> None:
     """Each query in this process and over HTTP in turn, warm; the medians of each, and of what HTTP takes longer."""
     queries = light_queries(home)
     bases = OpenBases(settings_of(home))
@@ -161,16 +162,14 @@ def extra(home: Path, runs: int) -> None:
     searched, told, asked = ([statistics.median(times[1:]) for times in each] for each in (bare, inside, outside))
     quickest = [min(after[1:]) - min(before[1:]) for before, after in zip(inside, outside, strict=True)]
     extras = [after - before for before, after in zip(told, asked, strict=True)]
-    print(
-        f"a search by itself: p50 {statistics.median(searched):.2f} ms; with its JSON: {statistics.median(told):.2f} ms"
-    )
-    print(f"over HTTP: p50 {statistics.median(asked):.2f} ms; the service's peak memory {peak_mb} MB")
-    print(f"processor: {inside_cpu_ms:.2f} ms in this process, {cpu_ms:.2f} ms of the service")
-    print(
-        f"HTTP over the call: p50 {statistics.median(asked) - statistics.median(told):+.2f} ms,"
-        f" median of the differences {statistics.median(extras):+.2f} ms (must 3, aim 1);"
-        f" of the quickest of each {statistics.median(quickest):+.2f} ms"
-    )
+    searched_ms, told_ms, asked_ms = (statistics.median(times) for times in (searched, told, asked))
+    detail = f"by itself {searched_ms:.2f} ms"
+    sheet.add("a search with its JSON, in process, p50", told_ms, "ms", runs=runs, detail=detail, cpu=inside_cpu_ms)
+    detail = f"CPU of the service, whose peak memory is {peak_mb} MB"
+    sheet.add("the same over HTTP, p50", asked_ms, "ms", runs=runs, detail=detail, cpu=cpu_ms)
+    differences_ms, least_ms = statistics.median(extras), statistics.median(quickest)
+    detail = f"median of the differences {differences_ms:+.2f} ms; of the quickest of each {least_ms:+.2f} ms"
+    sheet.add("HTTP over the in-process call, p50", asked_ms - told_ms, "ms", Bar(3, 1), runs=runs, detail=detail)
 
 
 def in_process(bases: OpenBases, query: str) -> tuple[float, float]:
@@ -194,7 +193,7 @@ def over_http(client: http.client.HTTPConnection, query: str) -> float:
     return took
 
 
-def crowd(home: Path, place: Path | None, seconds: float, files: int) -> None:
+def crowd(home: Path, place: Path | None, seconds: float, files: int, sheet: Sheet) -> None:
     """Fifty clients that ask one after the other, first alone, then while a run indexes files into the same index."""
     queries = light_queries(home)
     with tempfile.TemporaryDirectory(prefix="knowledge-bench-", dir=place) as directory:
@@ -207,7 +206,7 @@ def crowd(home: Path, place: Path | None, seconds: float, files: int) -> None:
         with service_over(copy) as service:
             asyncio.run(_asked(service, queries, 2.0))
             idle = asyncio.run(_asked(service, queries, seconds))
-            print(f"idle: {idle.words()}")
+            sheet.add(f"{CLIENTS} clients, no run: p99", idle.percentile(0.99), "ms", detail=idle.words())
             command = knowledge_command("index", str(scratch / "more"), "--quiet", "--config", str(configuration))
             run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             try:
@@ -217,9 +216,11 @@ def crowd(home: Path, place: Path | None, seconds: float, files: int) -> None:
             finally:
                 run.terminate()
                 run.wait(60)
-            print(f"while a run writes: {busy.words()}{' (the run ended before: more --files)' if is_over else ''}")
-            print(f"p99 / p99 idle: {busy.percentile(0.99) / idle.percentile(0.99):.2f} (must 3, aim 1.5)")
-            print(f"peak memory of the service: {service.peak_mb()} MB")
+            said = busy.words() + ("; THE RUN ENDED BEFORE: more --files" if is_over else "")
+            sheet.add(f"{CLIENTS} clients while a run writes: p99", busy.percentile(0.99), "ms", detail=said)
+            ratio = busy.percentile(0.99) / idle.percentile(0.99)
+            sheet.add(f"{CLIENTS} clients: p99 while a run writes / p99 idle", ratio, "x", Bar(3, 1.5))
+            sheet.add(f"{CLIENTS} clients: peak memory of the service", service.peak_mb(), "MB")
 
 
 async def _asked(service: Service, queries: Sequence[str], seconds: float) -> Asked:
@@ -257,19 +258,22 @@ def main() -> None:
     parser.add_argument(
         "--scratch", type=Path, default=None, help="where the copy is made (default: a temporary folder)"
     )
+    parser.add_argument("--json", type=Path, default=None, help="write the figures into this file")
     parser.add_argument("--serve", type=int, default=0, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.serve:
         serve(chosen.home, chosen.serve)
         return
+    sheet = Sheet()
     for part in chosen.only.split(","):
         match part:
             case "extra":
-                extra(chosen.home, chosen.runs)
+                extra(chosen.home, chosen.runs, sheet)
             case "crowd":
-                crowd(chosen.home, chosen.scratch, chosen.seconds, chosen.files)
+                crowd(chosen.home, chosen.scratch, chosen.seconds, chosen.files, sheet)
             case _:
                 parser.error(f"there is no part {part!r}: {', '.join(PARTS)}")
+    sheet.write(chosen.json)
 
 
 if __name__ == "__main__":

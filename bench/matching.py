@@ -1,6 +1,6 @@
 """Enumerations of a store, warm and cold, each beside the one statement that gives the same counts.
 
-    python -m bench.matching HOME [--runs N]
+    python -m bench.matching HOME [--runs N] [--json FILE]
 
 HOME is the folder of an index. Words are drawn by the share of the documents that hold them, always the same ones for
 the same store. Nothing of an earlier question helps a later one but the table of chunks, which is made once for a
@@ -11,13 +11,14 @@ import argparse
 import random
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from bench.figures import Bar, Sheet
 from bench.measure import knowledge_command, run_command
+from bench.searching import Took, middle_of
 from domain.layout import BaseLayout
 from retrieval.chunk_documents import forget_tables
 from retrieval.enumeration import enumerate_documents
@@ -96,46 +97,51 @@ def bare_statement(words: Sequence[str], has_minus: bool) -> str:
 
 
 def measure_kind(
-    store: SqliteStore, bare: driver.Connection, queries: Sequence[list[str]], kind: Kind, runs: int
+    store: SqliteStore, bare: driver.Connection, queries: Sequence[list[str]], kind: Kind, runs: int, sheet: Sheet
 ) -> None:
     ours: list[float] = []
+    ours_cpu: list[float] = []
     floors: list[float] = []
     ratios: list[float] = []
+    cpu_ratios: list[float] = []
     for words in queries:
         written = [*words[:-1], f"-{words[-1]}"] if kind.has_minus else words
         request = MatchRequest(query=" ".join(written))
         statement = bare_statement(words, kind.has_minus)
-        floor, expected = _median(partial(_bare_rows, bare, statement), runs)
+        (floor, floor_cpu), expected = _median(partial(_bare_rows, bare, statement), runs)
         with store.snapshot() as snapshot:
-            took, answer = _median(partial(enumerate_documents, snapshot, request), runs)
+            (took, took_cpu), answer = _median(partial(enumerate_documents, snapshot, request), runs)
         if answer.matched != len(expected):
             raise SystemExit(f"{request.query}: {answer.matched} documents, the bare statement has {len(expected)}")
         ours.append(took)
+        ours_cpu.append(took_cpu)
         floors.append(floor)
         ratios.append(took / floor)
-    print(
-        f"{kind.name:<52} p50 {statistics.median(ours):6.1f} ms, worst {max(ours):6.1f} ms"
-        f" (must {kind.must_ms:.0f}, aim {kind.aim_ms:.0f}); bare {statistics.median(floors):6.1f} ms,"
-        f" ratio {statistics.median(ratios):.2f}, worst {max(ratios):.2f} (must 1.5)"
-    )
+        cpu_ratios.append(took_cpu / floor_cpu)
+    p50_ms, bare_ms = statistics.median(ours), statistics.median(floors)
+    bar, cpu_ms = Bar(kind.must_ms, kind.aim_ms), statistics.median(ours_cpu)
+    detail = f"{len(queries)} queries, worst {max(ours):.1f} ms"
+    sheet.add(f"match, {kind.name}: p50", p50_ms, "ms", bar, runs=runs, detail=detail, cpu=cpu_ms)
+    detail = f"bare {bare_ms:.1f} ms; the worst ratio {max(ratios):.2f}; of CPU {statistics.median(cpu_ratios):.2f}"
+    sheet.add(f"match, {kind.name}: / bare", statistics.median(ratios), "x", Bar(1.5), runs=runs, detail=detail)
 
 
 def _bare_rows(connection: driver.Connection, statement: str) -> list[tuple[int, int, int]]:
     return connection.execute(statement).fetchall()
 
 
-def _median(function: Callable[[], Result], runs: int) -> tuple[float, Result]:
-    """Milliseconds, and what came out; the first call warms the pages and the table of chunks."""
+def _median(function: Callable[[], Result], runs: int) -> tuple[Took, Result]:
+    """What it took, and what came out; the first call warms the pages and the table of chunks."""
     result = function()
     times = []
     for _ in range(runs):
-        began = time.perf_counter()
+        began = Took.now()
         result = function()
-        times.append((time.perf_counter() - began) * 1000)
-    return statistics.median(times), result
+        times.append(Took.now().since(began))
+    return middle_of(times), result
 
 
-def measure_first(snapshot: SqliteSnapshot, words: Sequence[str], runs: int) -> None:
+def measure_first(snapshot: SqliteSnapshot, words: Sequence[str], runs: int, sheet: Sheet) -> None:
     """The first question of a process, with the table of chunks to be made."""
 
     def first() -> None:
@@ -143,10 +149,10 @@ def measure_first(snapshot: SqliteSnapshot, words: Sequence[str], runs: int) -> 
         enumerate_documents(snapshot, MatchRequest(query=" ".join(words)))
 
     took, _ = _median(first, runs)
-    print(f"{'the first question of a process: ' + ' '.join(words):<52} p50 {took:6.1f} ms")
+    sheet.add("match, the first question of a process", took.wall_ms, "ms", runs=runs, detail=" ".join(words))
 
 
-def measure_commands(home: Path, words: str, runs: int) -> None:
+def measure_commands(home: Path, words: str, runs: int, sheet: Sheet) -> None:
     """Whole commands in fresh processes: ours, and `search` for the same words."""
     with tempfile.TemporaryDirectory(prefix="knowledge-bench-") as directory:
         configuration = Path(directory, "knowledge.yaml")
@@ -157,14 +163,17 @@ def measure_commands(home: Path, words: str, runs: int) -> None:
             if any(sample.exit_status for sample in samples):
                 raise SystemExit(samples[0].output)
             took_ms = statistics.median(sample.wall_s for sample in samples) * 1000
-            print(f"{f'a fresh process: {verb} {words}':<52} p50 {took_ms:6.1f} ms")
+            cpu_ms = statistics.median(sample.cpu_s for sample in samples) * 1000
+            sheet.add(f"{verb}, a fresh process", took_ms, "ms", runs=runs, detail=words, cpu=cpu_ms)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.matching", description=__doc__)
     parser.add_argument("home", type=Path, help="the folder of an index")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", type=Path, default=None, help="write the figures into this file")
     arguments = parser.parse_args()
+    sheet = Sheet()
     database = BaseLayout(arguments.home).database
     bare = open_reader(database)
     store = SqliteStore(database, base_id=None)
@@ -174,12 +183,13 @@ def main() -> None:
         if not queries:
             print(f"{kind.name}: no such words in this store")
             continue
-        measure_kind(store, bare, queries, kind, arguments.runs)
+        measure_kind(store, bare, queries, kind, arguments.runs, sheet)
         with store.snapshot() as snapshot:
-            measure_first(snapshot, queries[0][:2], arguments.runs)
-        measure_commands(arguments.home, " ".join(queries[0][:2]), arguments.runs)
+            measure_first(snapshot, queries[0][:2], arguments.runs, sheet)
+        measure_commands(arguments.home, " ".join(queries[0][:2]), arguments.runs, sheet)
     bare.close()
     store.close()
+    sheet.write(arguments.json)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """From the start of `knowledge mcp` to its first answers: greeting, list of tools, first search.
 
-    python -m bench.mcp_start [--home HOME] [--runs N] [--tree FOLDER]
+    python -m bench.mcp_start [--home HOME] [--runs N] [--tree FOLDER] [--json FILE]
 
 HOME is the folder of an index; without it, a small one is made. Beside each run stands `import mcp.server`, what the
 SDK by itself takes: on a machine with other work, the ratio of the two medians says more than either. CPU seconds are
@@ -19,6 +19,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from bench.figures import NONE, Bar, Sheet
 
 MUST_S, AIM_S = 1.0, 0.6
 TOOLS = "knowledge_search,knowledge_enumerate,knowledge_read"
@@ -97,13 +99,13 @@ def small_index(folder: Path) -> Path:
     return home
 
 
-def report(name: str, runs: Sequence[Run], sdk: Sequence[Run]) -> None:
+def report(sheet: Sheet, name: str, runs: Sequence[Run], sdk: Sequence[Run], bar: Bar = NONE) -> None:
     wall_s, cpu_s = (statistics.median(values) for values in zip(*runs, strict=True))
     sdk_wall_s, sdk_cpu_s = (statistics.median(values) for values in zip(*sdk, strict=True))
-    print(
-        f"{name:24} {wall_s:6.2f} s wall, {cpu_s:6.2f} s of CPU (least {min(run.cpu_s for run in runs):.2f}); "
-        f"to the SDK: {wall_s / sdk_wall_s:.2f} wall, {cpu_s / sdk_cpu_s:.2f} CPU"
-    )
+    least_s = min(run.cpu_s for run in runs)
+    ratios = f"to the SDK's import: {wall_s / sdk_wall_s:.2f} of wall, {cpu_s / sdk_cpu_s:.2f} of CPU"
+    detail = f"the least CPU {least_s:.2f} s; {ratios}"
+    sheet.add(name, wall_s, "s", bar, runs=len(runs), detail=detail, cpu=cpu_s)
 
 
 def main() -> None:
@@ -111,7 +113,9 @@ def main() -> None:
     parser.add_argument("--home", type=Path)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--tree", type=Path, action="append", default=[])
+    parser.add_argument("--json", type=Path, default=None, help="write the figures into this file")
     chosen = parser.parse_args()
+    sheet = Sheet()
     own = Path(__file__).resolve().parent.parent
     trees = [own, *(tree.resolve() for tree in chosen.tree)]
     server = (sys.executable, "-P", "-m", "cli.main", "mcp", "--tools", TOOLS)
@@ -123,10 +127,11 @@ def main() -> None:
             sdk.append(measured(SDK, own, None))
             for tree in trees:
                 runs[tree].append(measured(server, tree, home))
-    report("import mcp.server", sdk, sdk)
+    report(sheet, "its floor: import mcp.server alone", sdk, sdk)
     for tree, found in runs.items():
-        report("knowledge mcp" if tree == own else f"knowledge mcp, {tree.name}", found, sdk)
-    print(f"must {MUST_S} s, aim {AIM_S} s on an idle machine")
+        name = "MCP over stdio: start to first answer"
+        report(sheet, name if tree == own else f"{name}, {tree.name}", found, sdk, Bar(MUST_S, AIM_S))
+    sheet.write(chosen.json)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +25,14 @@ class Sample:
     output: str
 
 
-def run_command(command: Sequence[str], *, cwd: Path) -> Sample:
-    """Run a command to its end. Memory is the sum of the proportional set sizes of the tree, sampled."""
+def run_command(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str] | None = None) -> Sample:
+    """Run a command to its end. Memory is the sum of the proportional set sizes of the tree, sampled. `environment`
+    stands in place of this process's own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     watch = _MemoryWatch(process.pid)
     watch.start()
     output, _ = process.communicate()
@@ -51,6 +54,11 @@ def python_command(*arguments: str) -> list[str]:
 def knowledge_command(*arguments: str) -> list[str]:
     """The installed command of the environment that runs the benchmark."""
     return [str(Path(sys.executable).with_name("knowledge")), *arguments]
+
+
+def own_configuration(directory: Path) -> None:
+    """So that none above the folder counts; the index is made in `knowledge/default` below it, as without any."""
+    (directory / "knowledge.yaml").write_text("knowledge:\n  identity: default\n", encoding="utf-8")
 
 
 class _MemoryWatch(threading.Thread):

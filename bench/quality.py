@@ -6,7 +6,6 @@ with the model that needs no server: hybrid against words alone.
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -19,11 +18,17 @@ from app.evaluation import Evaluation, evaluate
 from app.evaluation_collection import Question, questions_of, read_documents, read_judged
 from app.evaluation_vectors import local_embeddings
 from app.progress import RunProgress
+from bench.figures import Bar, Sheet
 from domain.settings import Settings
 from retrieval.metrics import RECALL_DEPTH, ndcg, recall, reciprocal_rank
 
 K1, B = 1.2, 0.75
 HYBRID_MUST, HYBRID_AIM = 1.0, 1.03
+BARS = {
+    "lexical / BM25, no stop words": Bar(1.0, is_more_better=True),
+    "lexical / BM25, stop words": Bar(aim=1.0, is_more_better=True),
+    "hybrid / lexical": Bar(HYBRID_MUST, HYBRID_AIM, is_more_better=True),
+}
 
 
 class Scores(NamedTuple):
@@ -108,11 +113,17 @@ def main() -> None:
     for figure in figures:
         print(f"{figure.name:<34} {figure.value:.4f}  {figure.verdict}")
     if arguments.json is not None:
-        value = {
-            "rankings": {name: scores._asdict() for name, scores in rows.items()},
-            "ratios": [figure._asdict() for figure in figures],
-        }
-        arguments.json.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        write_figures(arguments.json, rows, figures)
+
+
+def write_figures(path: Path, rankings: dict[str, Scores], found: Sequence[Ratio]) -> None:
+    sheet = Sheet()
+    for name, scores in rankings.items():
+        detail = f"recall@50 {scores.recall_50:.4f}, MRR {scores.mrr:.4f}"
+        sheet.add(f"nDCG@10: {name}", scores.ndcg_10, "", detail=detail)
+    for ratio in found:
+        sheet.add(f"nDCG@10: {ratio.name}", ratio.value, "x", BARS.get(ratio.name, Bar()))
+    sheet.write(path)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 import random
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from domain.layout import BaseLayout
 from retrieval import statistics as statistics_module
@@ -29,9 +31,32 @@ class SearchFigures:
     """Times of the same queries, ours and bare, as medians over the runs."""
 
     ratio: float
+    cpu_ratio: float  # of processor time, which bears a busy machine better
+    p50_ms: float
+    p99_ms: float
+    cpu_p50_ms: float
+    cpu_p99_ms: float
+    bare_p50_ms: float
+    bare_p99_ms: float
+    small: int  # queries whose bare statement takes less than a millisecond; without any, there are no extras
     worst_extra_ms: float
     median_extra_ms: float
+    median_extra_cpu_ms: float
     detail: str
+
+
+class Took(NamedTuple):
+    """Milliseconds by the clock, and of this process's processor time."""
+
+    wall_ms: float
+    cpu_ms: float
+
+    @staticmethod
+    def now() -> "Took":
+        return Took(time.perf_counter() * 1000, time.process_time() * 1000)
+
+    def since(self, began: "Took") -> "Took":
+        return Took(self.wall_ms - began.wall_ms, self.cpu_ms - began.cpu_ms)
 
 
 def drawn_queries(home: Path) -> list[str]:
@@ -48,36 +73,62 @@ def drawn_queries(home: Path) -> list[str]:
 
 
 def measure_search(home: Path, *, runs: int) -> SearchFigures:
-    """Every query several times, ours and bare in turn on warm connections; the best of each counts."""
+    """Every query several times, ours and bare in turn on warm connections; the median of each counts."""
     queries = drawn_queries(home)
     store = SqliteStore(BaseLayout(home).database, base_id=None)
     bare_connection = open_reader(BaseLayout(home).database)
     expressions = [_expression(store, query) for query in queries]
-    ours: list[list[float]] = [[] for _ in queries]
-    bare: list[list[float]] = [[] for _ in queries]
+    ours: list[list[Took]] = [[] for _ in queries]
+    bare: list[list[Took]] = [[] for _ in queries]
     for _ in range(runs + 1):  # the first round warms the pages
         statistics_module._states.clear()  # what a round has learnt of the vocabulary does not help the next one
         for number, query in enumerate(queries):
-            began = time.perf_counter()
+            began = Took.now()
             bare_connection.execute(BARE, (expressions[number],)).fetchall()
-            middle = time.perf_counter()
+            middle = Took.now()
             with store.snapshot() as snapshot:
                 search(snapshot, SearchRequest(query=query))
-            bare[number].append(middle - began)
-            ours[number].append(time.perf_counter() - middle)
+            bare[number].append(middle.since(began))
+            ours[number].append(Took.now().since(middle))
     bare_connection.close()
     store.close()
-    medians = [
-        (statistics.median(mine[1:]), statistics.median(floor[1:])) for mine, floor in zip(ours, bare, strict=True)
-    ]
-    total, floor_total = sum(mine for mine, _ in medians), sum(floor for _, floor in medians)
-    extras = sorted((mine - floor) * 1000 for mine, floor in medians if floor < 0.001) or [0.0]
+    quickest = [sum(min(took.wall_ms for took in times[1:]) for times in each) for each in (ours, bare)]
+    mine, floors = ([middle_of(times[1:]) for times in each] for each in (ours, bare))
+    return _figures(mine, floors, quickest[0] / quickest[1])
+
+
+def _figures(ours: Sequence[Took], bare: Sequence[Took], least_ratio: float) -> SearchFigures:
+    """Of the medians of each query."""
+    pairs = list(zip(ours, bare, strict=True))
+    small = [(mine, floor) for mine, floor in pairs if floor.wall_ms < 1]
+    total_s, floor_s = (sum(took.wall_ms for took in each) / 1000 for each in (ours, bare))
+    extras = [mine.wall_ms - floor.wall_ms for mine, floor in small]
     return SearchFigures(
-        ratio=total / floor_total,
-        worst_extra_ms=extras[-1],
-        median_extra_ms=statistics.median(extras),
-        detail=f"{total:.3f} s / {floor_total:.3f} s, {len(extras)} queries with bare < 1 ms",
+        ratio=total_s / floor_s,
+        cpu_ratio=sum(took.cpu_ms for took in ours) / sum(took.cpu_ms for took in bare),
+        p50_ms=statistics.median(took.wall_ms for took in ours),
+        p99_ms=percentile([took.wall_ms for took in ours], 0.99),
+        cpu_p50_ms=statistics.median(took.cpu_ms for took in ours),
+        cpu_p99_ms=percentile([took.cpu_ms for took in ours], 0.99),
+        bare_p50_ms=statistics.median(took.wall_ms for took in bare),
+        bare_p99_ms=percentile([took.wall_ms for took in bare], 0.99),
+        small=len(small),
+        worst_extra_ms=max(extras, default=0.0),
+        median_extra_ms=statistics.median(extras or [0.0]),
+        median_extra_cpu_ms=statistics.median([mine.cpu_ms - floor.cpu_ms for mine, floor in small] or [0.0]),
+        detail=f"{total_s:.3f} s / {floor_s:.3f} s for {len(pairs)} queries; of the quickest of each {least_ratio:.2f}",
     )
+
+
+def middle_of(times: Sequence[Took]) -> Took:
+    """The medians of both times, each by itself."""
+    return Took(statistics.median(took.wall_ms for took in times), statistics.median(took.cpu_ms for took in times))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that this share of them does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
 
 def _expression(store: SqliteStore, query: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from redis import Redis
 
+from bench.figures import Bar, Sheet
 from scheduler.queue.embedded import EmbeddedValkey
 from store.run_port import RunRecord
 from tests.support.embedding_server import embedding_server
@@ -58,7 +59,7 @@ def took_s(record: RunRecord) -> float:
     return ((record.ended_ns or 0) - record.started_ns) / 1e9
 
 
-def scaling(corpus: Path, scratch: Path, rounds: int) -> None:
+def scaling(corpus: Path, scratch: Path, rounds: int, sheet: Sheet) -> None:
     """Each worker asks one request at a time; the server sleeps 5 ms an input, for each request by itself."""
     times: dict[int, list[float]] = {1: [], 3: []}
     for number in range(rounds):
@@ -73,10 +74,11 @@ def scaling(corpus: Path, scratch: Path, rounds: int) -> None:
                 print(f"  round {number}, {workers} workers: {took_s(record):.2f} s, {record.state} {record.counts}")
             shutil.rmtree(folder)
     one, three = (statistics.median(times[workers]) for workers in (1, 3))
-    print(f"three workers against one: {one / three:.2f} times (must 2.6, aim 2.9)")
+    bar, detail = Bar(2.6, 2.9, is_more_better=True), f"{one:.2f} / {three:.2f} s"
+    sheet.add("three workers against one", one / three, "x", bar, runs=rounds, detail=detail)
 
 
-def kills(corpus: Path, scratch: Path, rounds: int) -> None:
+def kills(corpus: Path, scratch: Path, rounds: int, sheet: Sheet) -> None:
     """From kill -9 until another one is at it."""
     found: dict[str, list[float]] = {"worker": [], "writer": [], "scheduler": []}
     for number in range(rounds):
@@ -99,10 +101,12 @@ def kills(corpus: Path, scratch: Path, rounds: int) -> None:
                 print(f"  {role}: {found[role][-1]:.2f} s; the run: {record.state} {record.counts}")
             shutil.rmtree(folder)
     for role, seconds in found.items():
-        print(f"{role} killed: median {statistics.median(seconds):.2f} s, worst {max(seconds):.2f} (must 10, aim 2)")
+        name = "its page runs again" if role == "worker" else "the standby is active"
+        detail = f"worst {max(seconds):.2f} s"
+        sheet.add(f"{role} killed: {name}", statistics.median(seconds), "s", Bar(10, 2), runs=rounds, detail=detail)
 
 
-def queue(corpus: Path, scratch: Path) -> None:
+def queue(corpus: Path, scratch: Path, sheet: Sheet) -> None:
     """The writer is stopped for a while again and again, so that everything before it fills up."""
     import os
     import signal
@@ -111,19 +115,21 @@ def queue(corpus: Path, scratch: Path) -> None:
     largest = 0
     with service_over(folder, corpus, {}) as it, closing(Redis(unix_socket_path=it.socket)) as client:
         it.start_all(workers=2)
-        idle = int(client.info("memory")["used_memory"])
+        idle = int(client.info("memory")["used_memory"])  # type: ignore[index]
         writer = it.of("writer")[0].pid
         is_stopped = False
 
         def look() -> None:
             nonlocal largest, is_stopped
-            largest = max(largest, int(client.info("memory")["used_memory"]))
+            used = int(client.info("memory")["used_memory"])  # type: ignore[index]
+            largest = max(largest, used)
             is_stopped = not is_stopped
             os.kill(writer, signal.SIGSTOP if is_stopped else signal.SIGCONT)
 
         record = ended(it, it.first_run(), look, every_s=0.5)
     print(f"  the run: {record.state} {record.counts} in {took_s(record):.1f} s")
-    print(f"queue memory: {largest / 1e6:.1f} MB at most, idle {idle / 1e6:.1f} (must 64, aim 16)")
+    detail = f"idle {idle / 1e6:.1f} MB; the writer is stopped half of the time"
+    sheet.add("queue memory with a slow writer", largest / 1e6, "MB", Bar(64, 16), detail=detail)
     shutil.rmtree(folder)
 
 
@@ -137,7 +143,7 @@ def generate(where: Path, count: int) -> None:
         (folder / f"n{number:07}.md").write_text(text, encoding="utf-8")
 
 
-def million(scratch: Path, count: int) -> None:
+def million(scratch: Path, count: int, sheet: Sheet) -> None:
     """The first run, one without a change, one after 50,000 files a half million are gone, and the largest memory of
     any role (VmHWM)."""
     corpus = scratch / "many"
@@ -157,8 +163,12 @@ def million(scratch: Path, count: int) -> None:
         print(f"  a tenth removed: {took_s(removed):.1f} s, {removed.state} {removed.counts}")
         peaks = {f"{role.name}": peak_mb(role.pid) for role in it.roles}
         size_mb = it.layout.database.stat().st_size / 1e6
-    print(f"{count:,} files: first run {took_s(first):.0f} s, no-change run {took_s(again):.1f} s (must 60, aim 20),")
-    print(f"  peak memory {peaks} MB (must 300, aim 150); database {size_mb:.0f} MB")
+    said = f"{first.state}, {size_mb:.0f} MB of database"
+    sheet.add(f"{count:,} files: first run", took_s(first), "s", detail=said)
+    sheet.add(f"{count:,} files: no-change run", took_s(again), "s", Bar(60, 20), detail=again.state)
+    sheet.add(f"{count:,} files: a run after a tenth is gone", took_s(removed), "s", detail=removed.state)
+    said = ", ".join(f"{role} {peak}" for role, peak in peaks.items())
+    sheet.add(f"{count:,} files: peak memory of any role", max(peaks.values()), "MB", Bar(300, 150), detail=said)
     shutil.rmtree(folder)
     shutil.rmtree(corpus)
 
@@ -174,24 +184,27 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(PARTS[:3]))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--files", type=int, default=1_000_000)
+    parser.add_argument("--json", type=Path, default=None, help="write the figures into this file")
     chosen = parser.parse_args()
+    sheet = Sheet()
     scratch = Path(tempfile.mkdtemp(prefix="bench-service-"))
     try:
         for part in chosen.only.split(","):
             print(part)
             match part:
                 case "scaling":
-                    scaling(chosen.corpus, scratch, chosen.rounds)
+                    scaling(chosen.corpus, scratch, chosen.rounds, sheet)
                 case "kills":
-                    kills(chosen.corpus, scratch, chosen.rounds)
+                    kills(chosen.corpus, scratch, chosen.rounds, sheet)
                 case "queue":
-                    queue(chosen.corpus, scratch)
+                    queue(chosen.corpus, scratch, sheet)
                 case "million":
-                    million(scratch, chosen.files)
+                    million(scratch, chosen.files, sheet)
                 case _:
                     parser.error(f"there is no part {part!r}: {', '.join(PARTS)}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    sheet.write(chosen.json)
 
 
 if __name__ == "__main__":

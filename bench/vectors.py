@@ -1,8 +1,8 @@
 """The vector lane alone: recall against an exact comparison, and times, on vectors that stand around points as those
 of text do, or on the vectors of a store.
 
-    python -m bench.vectors synthetic 100000 384
-    python -m bench.vectors store HOME
+    python -m bench.vectors synthetic 100000 384 [--json FILE]
+    python -m bench.vectors store HOME [--json FILE]
 """
 
 import argparse
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.figures import NONE, Bar, Sheet
 from domain.layout import BaseLayout
 from store import vector_memory
 from store.connection import open_writer
@@ -42,14 +43,18 @@ def main(arguments: Sequence[str]) -> int:
     synthetic.add_argument("dimension", type=int)
     stored = kinds.add_parser("store")
     stored.add_argument("home", type=Path)
+    for kind in (synthetic, stored):
+        kind.add_argument("--json", type=Path, default=None, help="write the figures into this file")
     given = parser.parse_args(arguments)
+    sheet = Sheet()
     if given.kind == "store":
-        measure(BaseLayout(given.home).database)
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        database = Path(folder) / "knowledge.db"
-        make_store(database, given.count, given.dimension)
-        measure(database)
+        measure(BaseLayout(given.home).database, sheet)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            database = Path(folder) / "knowledge.db"
+            make_store(database, given.count, given.dimension)
+            measure(database, sheet)
+    sheet.write(given.json)
     return 0
 
 
@@ -81,7 +86,7 @@ def make_store(database: Path, count: int, dimension: int) -> None:
     connection.close()
 
 
-def measure(database: Path) -> None:
+def measure(database: Path, sheet: Sheet) -> None:
     with _snapshot(database) as snapshot:
         connection = snapshot._connection
         identity, dimension = connection.execute(
@@ -110,10 +115,14 @@ def measure(database: Path) -> None:
         found = [_find(snapshot, query) for query in queries]
         recall = statistics.mean(overlap(one, wanted, DEPTH) for one, wanted in zip(found, exact, strict=True))
         numpy_ms, lane_ms = _in_turn(partial(_exact, vectors, count=LANE), partial(_find, snapshot), queries)
-        print(f"numpy, exact, in memory: {numpy_ms:.2f} ms")
-        print(
-            f"lane: first {first_ms:.0f} ms, then {lane_ms:.2f} ms, recall@{DEPTH} {recall:.4f}, memory {size:.1f} MB"
-        )
+        label = f"vector lane, {len(vectors):,} x {dimension}"
+        against, absolute, memory = bars(len(vectors))
+        detail = f"{lane_ms:.2f} / {numpy_ms:.2f} ms, median of {QUERIES} queries"
+        sheet.add(f"{label}: p50 / numpy exact in memory", lane_ms / numpy_ms, "x", against, detail=detail)
+        sheet.add(f"{label}: p50", lane_ms, "ms", absolute)
+        sheet.add(f"{label}: first query of a process", first_ms, "ms")
+        sheet.add(f"{label}: extra memory", size, "MB", memory)
+        sheet.add(f"{label}: recall@{DEPTH}", recall, "", Bar(0.98, 0.99, is_more_better=True))
         last = max(chunk_of.values())
         for share in (2, 10, 100):
             scope = Scope(((1, last // share),))
@@ -121,7 +130,18 @@ def measure(database: Path) -> None:
             _find(snapshot, queries[0], scope)
             first_ms = (time.perf_counter() - began) * 1000
             median = _median_ms(partial(_find, snapshot, scope=scope), queries)
-            print(f"a scope of one {share}th: first {first_ms:.0f} ms, then {median:.2f} ms")
+            sheet.add(f"{label}: within one {share}th of it", median, "ms", detail=f"first {first_ms:.0f} ms")
+
+
+def bars(count: int) -> tuple[Bar, Bar, Bar]:
+    """Against numpy, in milliseconds, in megabytes of extra memory; they were set for two sizes."""
+    match count:
+        case 100_000:
+            return Bar(2, 1), NONE, NONE
+        case 500_000:
+            return NONE, Bar(60, 20), Bar(150, 40)
+        case _:
+            return NONE, NONE, NONE
 
 
 def overlap(found: Sequence[int], wanted: Sequence[int], depth: int) -> float:

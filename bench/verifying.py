@@ -1,6 +1,6 @@
 """`verify` of an index beside its floor: FTS5's own comparison of each full-text table, and nothing else.
 
-    python -m bench.verifying HOME [--runs N]
+    python -m bench.verifying HOME [--runs N] [--json FILE]
 
 HOME is the folder of an index that nobody writes meanwhile. The floor is one process with two threads, the dearest
 table in one of them, each over a copy of the file of its own, since the comparison is a write. SQLite cannot cut one:
@@ -18,6 +18,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.figures import NONE, Bar, Sheet
 from bench.measure import Sample, knowledge_command, median_of, python_command, run_command
 from domain.layout import BaseLayout
 from store import driver
@@ -83,14 +84,15 @@ def measure_rounds(home: Path, runs: int) -> list[Round]:
     return rounds[1:]
 
 
-def show(name: str, samples: list[Sample], megabytes: float) -> None:
+def add(sheet: Sheet, name: str, samples: list[Sample], megabytes: float, bar: Bar = NONE) -> None:
     wall_s = median_of(samples, lambda sample: sample.wall_s)
     cpu_s = median_of(samples, lambda sample: sample.cpu_s)
     peak_mib = max(sample.peak_bytes for sample in samples) / 2**20
-    print(f"{name:<24} {wall_s:6.2f} s, {cpu_s:6.2f} s of CPU, {megabytes / wall_s:6.1f} MB/s, peak {peak_mib:.0f} MiB")
+    detail = f"{megabytes:.1f} MB in {wall_s:.2f} s, {cpu_s:.2f} s of CPU, peak {peak_mib:.0f} MiB"
+    sheet.add(name, megabytes / wall_s, "MB/s", bar, runs=len(samples), detail=detail)
 
 
-def measure_reassembly(database: Path, megabytes: float, runs: int) -> None:
+def measure_reassembly(database: Path, megabytes: float, runs: int, sheet: Sheet) -> None:
     """One thread's work: the best of the runs by its CPU, which is what it takes on a machine of its own."""
     took_s = []
     with closing(open_reader(database)) as connection:
@@ -99,7 +101,10 @@ def measure_reassembly(database: Path, megabytes: float, runs: int) -> None:
             check_documents(connection)
             took_s.append(time.process_time() - began)
     speed = megabytes / min(took_s)
-    print(f"{'reassembly (--deep)':<24} {speed:6.1f} MB to a second of CPU (must {MUST_REASSEMBLY_MB_PER_S})")
+    bar = Bar(MUST_REASSEMBLY_MB_PER_S, is_more_better=True)
+    sheet.add(
+        "verify --deep, reassembly alone", speed, "MB/s", bar, runs=runs, detail="to a second of CPU, the best run"
+    )
 
 
 def main() -> None:
@@ -107,6 +112,7 @@ def main() -> None:
     parser.add_argument("home", type=Path, nargs="?", help="the folder of an index")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--floor", type=Path, nargs=len(TABLES_OF_THREADS), help=argparse.SUPPRESS)
+    parser.add_argument("--json", type=Path, default=None, help="write the figures into this file")
     arguments = parser.parse_args()
     if arguments.floor:
         run_floor(arguments.floor)
@@ -116,13 +122,16 @@ def main() -> None:
     database = BaseLayout(arguments.home).database
     megabytes = text_megabytes(database)
     rounds = measure_rounds(arguments.home, arguments.runs)
-    print(f"{megabytes:.1f} MB of text, medians of {len(rounds)} rounds (must {MUST_MB_PER_S} MB/s)")
-    show("verify, whole command", [measured.ours for measured in rounds], megabytes)
-    show("floor", [measured.floor for measured in rounds], megabytes)
+    sheet = Sheet()
+    bar = Bar(MUST_MB_PER_S, is_more_better=True)
+    add(sheet, "verify, whole command", [measured.ours for measured in rounds], megabytes, bar)
+    add(sheet, "its floor: FTS5's own comparison alone", [measured.floor for measured in rounds], megabytes)
     wall = statistics.median(measured.ours.wall_s / measured.floor.wall_s for measured in rounds)
     cpu = statistics.median(measured.ours.cpu_s / measured.floor.cpu_s for measured in rounds)
-    print(f"{'ratio':<24} {wall:6.2f} of wall, {cpu:.2f} of CPU")
-    measure_reassembly(database, megabytes, arguments.runs)
+    sheet.add("verify / its floor, wall", wall, "x", runs=len(rounds))
+    sheet.add("verify / its floor, CPU", cpu, "x", runs=len(rounds))
+    measure_reassembly(database, megabytes, arguments.runs, sheet)
+    sheet.write(arguments.json)
 
 
 if __name__ == "__main__":
