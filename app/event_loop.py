@@ -17,7 +17,7 @@ def run_interruptibly(main: Coroutine[Any, Any, Result]) -> Result:
     """
     before = signal.getsignal(signal.SIGTERM)
     if before is not signal.default_int_handler:
-        return asyncio.run(_quietly(main))
+        return asyncio.run(main)
     interrupted = False
 
     async def interruptible() -> Result:
@@ -33,7 +33,7 @@ def run_interruptibly(main: Coroutine[Any, Any, Result]) -> Result:
 
         signal.signal(signal.SIGTERM, interrupt)
         try:
-            return await _quietly(main)
+            return await main
         finally:
             signal.signal(signal.SIGTERM, before)
 
@@ -43,17 +43,3 @@ def run_interruptibly(main: Coroutine[Any, Any, Result]) -> Result:
         if interrupted:
             raise KeyboardInterrupt from None
         raise
-
-
-async def _quietly(main: Coroutine[Any, Any, Result]) -> Result:
-    asyncio.get_running_loop().set_exception_handler(_report)
-    return await main
-
-
-def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """As asyncio does it, but for a client of the queue that a cancelled task has dropped in the midst of a question:
-    its connection is closed with it, and nobody at a terminal can do anything about it."""
-    client = context.get("client")
-    if client is not None and type(client).__module__.startswith("redis."):
-        return
-    loop.default_exception_handler(context)

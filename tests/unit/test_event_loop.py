@@ -6,7 +6,6 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from redis.asyncio import Redis
 
 from app.event_loop import run_interruptibly
 from cli.index_verb import terminated_like_interrupted
@@ -54,27 +53,6 @@ def test_outside_of_a_loop_it_interrupts_at_once() -> None:
     with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
         os.kill(os.getpid(), signal.SIGTERM)
         pytest.fail("nothing was raised")
-
-
-def test_a_dropped_question_to_the_queue_is_nobody_s_business(caplog: pytest.LogCaptureFixture) -> None:
-    """A cancelled worker may drop a pipeline that has a connection: redis then reports it to the loop, and asyncio
-    would write two lines with a path of this machine to standard error, by chance."""
-    closed: list[str] = []
-
-    class Connection:
-        def _close(self) -> None:
-            closed.append("closed")
-
-    async def main() -> None:
-        pipeline = Redis().pipeline()
-        pipeline.connection = Connection()  # type: ignore[assignment]
-        del pipeline
-        loop = asyncio.get_running_loop()
-        loop.call_exception_handler({"message": "what else goes wrong is told"})
-
-    run_interruptibly(main())
-    assert closed == ["closed"]
-    assert caplog.messages == ["what else goes wrong is told"]
 
 
 def test_nothing_of_it_stays() -> None:
