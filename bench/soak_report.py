@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def _conditions(soaked: Soaked) -> str:
     about = ", ".join(f"{name} {value}" for name, value in soaked.machine.items())
     return (
         f"{_today()}, {plan.seconds / 60:g} minutes ({about}). The machine is shared with other loads, so latencies are"
-        " noisy; slopes of memory are not.\n\nScheduler, two workers, writer, serve and a Valkey that keeps its work"
+        " noisy.\n\nScheduler, two workers, writer, serve and a Valkey that keeps its work"
         " (AOF), each a process of its own, with a server of made-up vectors. The root is watched."
         f" {plan.changes} files change every {plan.batch_every_s:g} seconds, and a run is asked for ({done})."
         f" {SEARCHERS} searchers ask {plan.searches_per_s:g} times a second each over HTTP; a command reads the index"
@@ -119,12 +120,13 @@ def _sizes(soaked: Soaked) -> str:
 
 
 def _searches(soaked: Soaked) -> str:
-    failed = sum(one.status != 200 for one in soaked.asked)
+    failed = Counter(one.status for one in soaked.asked if one.status != 200)
+    how = ", ".join(f"{count} with {status or 'no answer'}" for status, count in sorted(failed.items())) or "none"
     due = soaked.plan.seconds * soaked.plan.searches_per_s * SEARCHERS
     degraded = sum(one.tier == "degraded" for one in soaked.asked)
     head = (
         f"{len(soaked.asked):,} searches of {due:,.0f} that were due (one that takes longer than its time puts off the"
-        f" next one), {failed:,} failed, {degraded:,} answered by words alone. p99 of the last"
+        f" next one), failed: {how}; {degraded:,} were answered by words alone. p99 of the last"
         f" quarter against the first: {p99_growth(soaked):.2f} (bar {P99_BAR}). What was asked while"
         " something was done to the service is left out of the quarters. The last column is how much of the time"
         " something on this machine waited for a processor.\n\n"
