@@ -93,13 +93,12 @@ def test_a_disk_that_says_no_is_an_error_of_ours_and_leaves_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[KnowledgeError]
 ) -> None:
     """P23, P24: a full disk is told apart, since it is waited for."""
-    write = Path.write_bytes
 
-    def refused(path: Path, raw: bytes) -> int:
-        write(path, raw[:10])
+    def refused(path: Path, raw: bytes) -> None:
+        path.write_bytes(raw[:10])
         raise OSError(number, "refused")
 
-    monkeypatch.setattr(Path, "write_bytes", refused)
+    monkeypatch.setattr("workers.spool.write_private", refused)
     with pytest.raises(kind) as told:
         write_page(tmp_path, NAME, finished(1))
     assert type(told.value) is kind
