@@ -1,6 +1,7 @@
 """What every test stands on: no setting of the machine reaches it, and its home is its own."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -15,8 +16,14 @@ hypothesis.settings.load_profile("knowledge")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """redis warns of a pipeline that was cut short when its object goes; its connection was closed with the pool."""
+    """redis warns of a pipeline that was cut short when its object goes; its connection was closed with the pool.
+
+    Ctrl-C is what tests send to commands: where the tests are a job in the background of a shell, it is ignored, and
+    every process that they start would inherit that.
+    """
     config.addinivalue_line("filterwarnings", "ignore:Unclosed client session:ResourceWarning")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")

@@ -139,7 +139,7 @@ def test_a_second_writer_is_told_who_holds_the_lock(command: CommandLine) -> Non
 def test_reset_without_force_names_what_would_go(command: CommandLine) -> None:
     write_files(command.cwd, {"docs/a.md": "alpha\n"})
     assert command("index", "docs").status == 0
-    assert_told(command("reset"), 4, "1 documents with 1 chunks", "--force")
+    assert_told(command("reset"), 4, "1 document with 1 chunk", "--force")
     assert command("reset", "--force").status == 0
     assert "note: " in command("search", "alpha").out
     assert command("index").status == 0

@@ -26,6 +26,9 @@ EMBEDDINGS = "  embeddings: {{base_url: {url}, model: m, batch: 8, timeout: 120s
 BACKUP = "earlier.tar"
 MOST_S = 250.0  # of one command, on a machine that has fifty others to do
 
+# coverage writes files of its own at the end, which a limit would refuse it, and takes memory that a limit counts
+UNMEASURED = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}
+
 
 class Place(NamedTuple):
     """Where commands are run: a configuration, its documents, its base."""
@@ -49,7 +52,7 @@ class Place(NamedTuple):
 def place_in(scratch: Path) -> Place:
     temporary = scratch / "tmp"
     temporary.mkdir(exist_ok=True)
-    return Place(scratch / "work", CommandLine(scratch / "work", {"TMPDIR": str(temporary)}))
+    return Place(scratch / "work", CommandLine(scratch / "work", {"TMPDIR": str(temporary), **UNMEASURED}))
 
 
 def make_template(place: Place, url: str = "", *, has_backup: bool = True) -> Path:
