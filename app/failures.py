@@ -87,8 +87,10 @@ def of_keys(ledger: FailureLedgerPort, keys: Sequence[str]) -> list[FailureRecor
 
 
 def _on_record(ledger: FailureLedgerPort, key: str) -> list[FailureRecord]:
-    exact = ledger.failure(key) if is_utf8(key) else None
-    rows = [exact] if exact is not None else list(ledger.failures(f"{key}/")) if is_utf8(key) else []
+    rows: list[FailureRecord] = []
+    if is_utf8(key):  # what is none is never on record, and state.db cannot be asked for it
+        exact = ledger.failure(key)
+        rows = [exact] if exact is not None else list(ledger.failures(f"{key}/"))
     if not rows:
         raise NotFoundError(
             f"no failure of {key} is on record",

@@ -8,7 +8,8 @@ is gone. Durations are the queue server's own: no clock of ours is compared with
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -88,13 +89,16 @@ async def live_leases(pool: ArqRedis, names: QueueNames) -> Sequence[LeaseNote]:
     """Every lease of the base, by role and holder."""
     keys = sorted([key async for key in pool.scan_iter(match=f"{names.leases}*", count=1000)])
     values = await pool.mget(keys) if keys else []
+    return read_notes(values)
+
+
+def read_notes(values: Iterable[bytes | None]) -> list[LeaseNote]:
+    """Those that are leases of ours and have not just run out (None)."""
     found: list[LeaseNote] = []
     for value in values:
         if value is not None:
-            try:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 found.append(_notes.decode(value))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue
     return found
 
 

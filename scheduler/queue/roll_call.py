@@ -4,14 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from scheduler.queue.address import QueueAddress
-from scheduler.queue.leases import LeaseNote
+from scheduler.queue.leases import LeaseNote, read_notes
 from scheduler.queue.names import QueueNames
 from scheduler.queue.probe import refusal, short_client
-
-_notes = msgspec.json.Decoder(LeaseNote)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +35,4 @@ def roll_call(address: QueueAddress, names: QueueNames) -> RollCall:
         raise refusal(address, error) from error
     finally:
         client.close()
-    return RollCall([note for value in said if (note := _note(value)) is not None], checks, writes)
-
-
-def _note(value: bytes | None) -> LeaseNote | None:
-    """None for what is no lease of ours, or has just run out."""
-    if value is None:
-        return None
-    try:
-        return _notes.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    return RollCall(read_notes(said), checks, writes)

@@ -25,7 +25,7 @@ from domain.status import Standing
 from retrieval.path_filter import compile_glob
 from retrieval.vocabulary import WordsRequest, list_words
 from retrieval.word_pattern import MAX_WIDE_RANGES, compile_pattern
-from scheduler.queue import leases, roll_call, troubles
+from scheduler.queue import leases, troubles
 from scheduler.queue.names import QueueNames
 from scheduler.queue.payloads import PayloadError, decode_write
 from store import driver
@@ -254,7 +254,7 @@ async def test_notes_in_the_queue_that_go_deep_are_passed_over() -> None:
     assert await troubles.take_troubles(ListedOnce(deep), names) == []  # type: ignore[arg-type]
     note = b'{"z":' + DEEP + b"}"
     assert list(await leases.live_leases(ListedOnce(note), names)) == []  # type: ignore[arg-type]
-    assert roll_call._note(note) is None
+    assert leases.read_notes([note, None]) == [], "as a roll call reads them"
 
 
 def test_a_holder_and_a_document_that_go_deep_are_none(tmp_path: Path) -> None:
