@@ -1,8 +1,10 @@
 """A piece of the disk that a base holds for its operator: where a full disk takes no write any more it is given up, so
 that a run can be ended and documents be removed all the same, and it is taken again when there is room (P23)."""
 
+import errno
 import os
 from contextlib import suppress
+from pathlib import Path
 
 from domain.errors import KnowledgeError
 from domain.layout import BaseLayout
@@ -40,6 +42,19 @@ def give_up_ballast(layout: BaseLayout) -> bool:
     except OSError:
         return False
     return True
+
+
+def withheld_bytes(layout: BaseLayout) -> int:
+    """How much of the free space is the operator's: all of the ballast where it was given up, nothing where it is held.
+    Whatever a service writes by itself leaves it alone, or what was given up for a removal would be a page's."""
+    return 0 if lstat_or_none(layout.ballast) is not None else BALLAST_BYTES
+
+
+def require_room(layout: BaseLayout, path: Path, size_bytes: int) -> None:
+    """For a file that a service writes by itself. Raises DiskFullError where it would take the operator's room."""
+    with storage_errors(path, "write"):
+        if (withheld := withheld_bytes(layout)) and free_bytes(layout.home) < withheld + size_bytes:
+            raise OSError(errno.ENOSPC, "what is free is kept for the operator")
 
 
 def _allocate(descriptor: int) -> None:

@@ -4,6 +4,7 @@ The queue carries only the name: the same bytes through Redis cost three times a
 means that the page is done, or will be planned again (R35); nothing here is synced.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,12 +26,20 @@ def spool_name(run: int, page: int, attempt: int) -> str:
     return f"{run}-{page}-{attempt}.page"
 
 
-def write_page(directory: Path, name: str, page: FinishedPage) -> None:
-    """Raises DiskFullError where there is no room for it, and StorageError when the disk says no otherwise."""
+def write_page(
+    directory: Path, name: str, page: FinishedPage, require_room: Callable[[Path, int], None] | None = None
+) -> None:
+    """Raises DiskFullError where there is no room for it, and StorageError when the disk says no otherwise.
+
+    `require_room(path, bytes)` may refuse it before.
+    """
     aside = directory / f"{name}.part"
+    encoded = _encoder.encode(page)
+    if require_room is not None:
+        require_room(aside, len(encoded))
     try:
         with storage_errors(aside, "write"):
-            write_private(aside, _encoder.encode(page))
+            write_private(aside, encoded)
             aside.replace(directory / name)
     except KnowledgeError:
         with suppress(OSError):

@@ -11,7 +11,7 @@ from app.roles.runtime import Runtime
 from domain.errors import DiskFullError, StorageError
 from domain.layout import sidecars
 from scheduler.queue.client import PageQueue
-from store.ballast import BALLAST_BYTES, take_ballast
+from store.ballast import take_ballast, withheld_bytes
 from store.files import free_bytes, lstat_or_none
 from workers.hold_up import HoldUpVoice
 
@@ -33,9 +33,14 @@ class Room:
 
 
 def room_of(runtime: Runtime, free: Callable[..., int] = free_bytes) -> Room:
-    """Kept free is twice the write-ahead log, which a checkpoint may need, and the configured reserve."""
+    """Kept free is twice the write-ahead log, which a checkpoint may need, the configured reserve, and the operator's
+    part (store.ballast)."""
     log = lstat_or_none(sidecars(runtime.layout.database)[1])
-    kept = 2 * (log.st_size if log is not None else 0) + runtime.settings.disk_reserve_bytes
+    kept = (
+        2 * (log.st_size if log is not None else 0)
+        + runtime.settings.disk_reserve_bytes
+        + withheld_bytes(runtime.layout)
+    )
     return Room(free(runtime.layout.home), kept)
 
 
@@ -54,9 +59,13 @@ class FullDisk:
             yield
         except DiskFullError as error:
             self._runtime.status.wait_for("room on the disk")
-            if self._clock_s() - self._told_s >= TOLD_EVERY_S:
-                self._told_s = self._clock_s()
-                self._runtime.log.warning("disk_full", message=error.message)
+            self.tell(error)
+
+    def tell(self, error: DiskFullError) -> None:
+        """In the log, once a minute: it happens to every page."""
+        if self._clock_s() - self._told_s >= TOLD_EVERY_S:
+            self._told_s = self._clock_s()
+            self._runtime.log.warning("disk_full", message=error.message)
 
 
 class DiskBrake:
@@ -85,7 +94,7 @@ class DiskBrake:
             while True:
                 room = self._look(self._runtime)
                 self._decide(room)
-                if room.free >= room.kept + BALLAST_BYTES:
+                if not room.is_short:
                     with suppress(StorageError):  # it is tried again at the next look
                         take_ballast(self._runtime.layout)
                 await asyncio.sleep(LOOK_EVERY_S)

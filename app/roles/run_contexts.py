@@ -8,6 +8,7 @@ import asyncio
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from scheduler.queue.client import PageQueue
 from scheduler.queue.leases import live_leases, stand_at
 from scheduler.queue.names import QueueNames
 from store import files
+from store.ballast import require_room
 from store.run_port import RunRecord
 from store.sqlite import SqliteStore
 from store.state import SqliteStateStore
@@ -126,7 +128,7 @@ class RunContexts:
             roots=self._roots(self._state, run),
             max_file_bytes=settings.max_file_bytes,
             substring_index=settings.substring_index,
-            sink=SpoolSink(spool, self._queue, self._names, generation),
+            sink=SpoolSink(spool, self._queue, self._names, generation, partial(require_room, layout)),
             executor=self._executor,
             stop=self._stop,
             embedder=embedder,

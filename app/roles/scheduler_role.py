@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from arq.connections import ArqRedis
 
 from app.beside_service import WRITER_PURPOSE
+from app.last_room import with_last_room
 from app.maintenance_run import MAINTENANCE_KINDS, carry_out_maintenance_run
 from app.notifying import Notifier
 from app.progress import RunProgress
@@ -31,7 +32,7 @@ from app.run_control import RunControl
 from app.run_ending import failure_words
 from app.run_request import RunRequest
 from app.service_run import ServiceRun, carry_out_service_run
-from domain.errors import CancelledRunError, DiskFullError, KnowledgeError, NotBuiltError
+from domain.errors import CancelledRunError, DiskFullError, KnowledgeError, NotBuiltError, StorageError
 from scheduler.queue.client import lazy_pool
 from scheduler.queue.leases import Lease
 from scheduler.queue.names import QueueNames
@@ -197,12 +198,22 @@ class Scheduling:
     async def _await_room(self, run: RunRecord, error: DiskFullError) -> None:
         """Until it is worth to go on with a run for which the disk had no room; it says so, as soon as that fits."""
         self.runtime.status.wait_for("room on the disk")
+        is_told = False  # once: each telling takes some of the room that is left
         while True:
-            with suppress(DiskFullError):
-                self.state.set_run_state(run.id, "waiting", error.message)
+            if not is_told:
+                with suppress(StorageError):
+                    self._tell_waiting(run, error)
+                    is_told = True
             await self.runtime.pause(ROOM_LOOKED_FOR_EVERY_S)
             if self.runtime.stopping.is_set() or self.state.wish(run.id) or not room_of(self.runtime).is_short:
                 return
+
+    def _tell_waiting(self, run: RunRecord, error: DiskFullError) -> None:
+        """Raises StorageError where even the operator's room is used up."""
+        with_last_room(
+            self.runtime.layout,
+            lambda: self.state.set_run_state(run.id, "waiting", f"room on the disk: {error.message}"),
+        )
 
     def _end_if_open(self, run: RunRecord, error: Exception) -> None:
         """A run that could not even begin is not begun again and again."""

@@ -9,6 +9,7 @@ from arq.connections import ArqRedis
 from arq.worker import Worker
 from redis.exceptions import RedisError
 
+from app.roles.disk_brake import FullDisk
 from app.roles.job_service import JobService
 from app.roles.queue_fitness import clock_worries, watch_queue_fitness
 from app.roles.queue_place import queue_place
@@ -17,7 +18,7 @@ from app.roles.run_contexts import RunContexts
 from app.roles.runtime import TRY_AGAIN_S, Runtime, beside
 from app.roles.standby import known_base_id
 from app.worker_process import EMBEDDING_TIMEOUT_S, PAGES_AT_A_TIME, POLL_DELAY_S, JobHooks, Jobs, build_worker
-from domain.errors import KnowledgeError
+from domain.errors import DiskFullError, KnowledgeError
 from domain.settings import Settings
 from scheduler.queue.client import PageQueue, lazy_pool
 from scheduler.queue.leases import DeadWorker, Lease, forget_worker, hold, let_go
@@ -148,13 +149,17 @@ class Troubles:
         self._pool = pool
         self._names = names
         self._runtime = runtime
+        self._full_disk = FullDisk(runtime)
         self._arrived: asyncio.Queue[Trouble] = asyncio.Queue()
 
     def tell(self, error: Exception) -> None:
         """Of a job that was not done (workers.context.Stop)."""
         ours = error if isinstance(error, KnowledgeError) else _unexpected(error)
-        said = fault_of(error) if ours is not error else {"message": ours.message}
-        self._runtime.log.error("job_failed", code=ours.code, **said)
+        if isinstance(ours, DiskFullError):
+            self._full_disk.tell(ours)
+        else:
+            said = fault_of(error) if ours is not error else {"message": ours.message}
+            self._runtime.log.error("job_failed", code=ours.code, **said)
         self._arrived.put_nowait(Trouble("", ours.code, ours.message, ours.hint))
 
     async def run(self) -> None:

@@ -92,7 +92,7 @@ def test_an_index_that_outgrows_its_disk_waits_in_words_and_goes_on_with_room(
     files, began_s = FILES_OF_DISKS[mebibytes], time.monotonic()
     with (
         small_disk(tmp_path / "knowledge", mebibytes) as disk,
-        service(tmp_path, configuration="  disk_reserve: 600 KiB", files=many_files(files)) as it,
+        service(tmp_path, configuration="  disk_reserve: 600 KiB", files=many_files(files), files_per_job=8) as it,
     ):
         it.start_all(workers=2)
         run = it.first_run()

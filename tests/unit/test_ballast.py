@@ -11,7 +11,7 @@ from app.last_room import with_last_room
 from domain.errors import DiskFullError, StorageError
 from domain.layout import BaseLayout
 from store import ballast
-from store.ballast import BALLAST_BYTES, give_up_ballast, take_ballast
+from store.ballast import BALLAST_BYTES, give_up_ballast, require_room, take_ballast
 
 
 @pytest.fixture
@@ -67,6 +67,20 @@ def test_it_is_given_up_only_where_the_disk_is_full(layout: BaseLayout, monkeypa
     monkeypatch.setattr(ballast, "free_bytes", lambda directory: 0)
     assert give_up_ballast(layout)
     assert not give_up_ballast(layout), "there is no more"
+
+
+def test_a_service_leaves_what_was_given_up_to_the_operator(
+    layout: BaseLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P23: a page is refused as on a disk that is full; where the ballast is held, the disk itself says no."""
+    monkeypatch.setattr(ballast, "free_bytes", lambda directory: BALLAST_BYTES + 10)
+    page = layout.spool / "1-1-1.page.part"
+    require_room(layout, page, 10)
+    with pytest.raises(DiskFullError) as refused:
+        require_room(layout, page, 11)
+    assert str(page) in refused.value.message
+    take_ballast(layout)
+    require_room(layout, page, 11)
 
 
 def test_what_fails_for_want_of_room_is_done_once_more_with_more(

@@ -18,6 +18,7 @@ from domain.errors import DiskFullError, StorageError
 from domain.layout import BaseLayout, sidecars
 from domain.settings import Settings
 from scheduler.queue.client import PageQueue
+from store.ballast import take_ballast
 from tests.support.waiting import eventually_true
 
 MIB = 1024 * 1024
@@ -40,10 +41,21 @@ def runtime_of(home: Path, *, reserve_bytes: int = 64 * MIB) -> Runtime:
 
 def test_kept_free_is_the_reserve_and_twice_the_write_ahead_log(tmp_path: Path) -> None:
     runtime = runtime_of(tmp_path)
+    take_ballast(runtime.layout)
     assert room_of(runtime, lambda _: 5) == Room(5, 64 * MIB)
     sidecars(runtime.layout.database)[1].write_bytes(b"x" * 1000)
     assert room_of(runtime, lambda _: 64 * MIB + 1999).is_short
     assert not room_of(runtime, lambda _: 64 * MIB + 2000).is_short
+
+
+def test_what_was_given_up_for_an_operator_is_not_room_for_pages(tmp_path: Path) -> None:
+    """P23: the megabyte that a removal on a full disk is done with would be eaten by the next pages."""
+    runtime = runtime_of(tmp_path, reserve_bytes=MIB)
+    take_ballast(runtime.layout)
+    assert not room_of(runtime, lambda _: MIB).is_short
+    runtime.layout.ballast.unlink()
+    assert room_of(runtime, lambda _: 2 * MIB - 1).is_short
+    assert not room_of(runtime, lambda _: 2 * MIB).is_short
 
 
 @asynccontextmanager

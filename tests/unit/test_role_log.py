@@ -126,6 +126,19 @@ def test_an_unexpected_error_of_a_job_tells_nobody_what_it_was_about(out: io.Str
     assert (told[2].code, told[2].hint) == (DiskFullError.code, "make room")
 
 
+def test_pages_for_which_the_disk_has_no_room_are_one_line_a_minute(out: io.StringIO, tmp_path: Path) -> None:
+    """P23: each is told to the scheduler; a log beside them would help to fill the disk."""
+    settings = Settings("base", tmp_path, None, configured=True)
+    runtime = Runtime(settings, BaseLayout(tmp_path), "worker", "me", make_log("worker", "json", out))
+    troubles = Troubles(cast(ArqRedis, None), QueueNames("base"), runtime)
+    for page in range(3):
+        troubles.tell(DiskFullError(f"no space left to write {page}.page", hint="make room"))
+    assert [(event["event"], event["message"]) for event in events(out)] == [
+        ("disk_full", "no space left to write 0.page")
+    ]
+    assert troubles._arrived.qsize() == 3
+
+
 @pytest.fixture
 def root_logger() -> Iterator[logging.Logger]:
     root = logging.getLogger()

@@ -62,14 +62,22 @@ async def park_payload(ctx: dict[Any, Any], raw: bytes) -> None:
 class SpoolSink:
     """The sink of a worker process: the page to the spool, its name to the write queue (workers.sink)."""
 
-    def __init__(self, directory: Path, queue: PageQueue, names: QueueNames, generation: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        queue: PageQueue,
+        names: QueueNames,
+        generation: int,
+        require_room: Callable[[Path, int], None] | None = None,
+    ) -> None:
         self._directory = directory
         self._queue = queue
         self._names = names
         self._generation = generation
+        self._require_room = require_room
 
     async def commit(self, page: FinishedPage, *, attempt: int) -> None:
         name = spool.spool_name(page.run, page.number, attempt)
-        spool.write_page(self._directory, name, page)
+        spool.write_page(self._directory, name, page, self._require_room)
         payload = WritePayload(2, self._names.base_id, self._generation, page.run, attempt, page.number, name)
         await self._queue.enqueue_write(self._names.write_job(page.run, page.number, attempt), encode_write(payload))
