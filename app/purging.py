@@ -7,11 +7,12 @@ write-ahead log. Backups, and what a file system keeps of blocks that it has fre
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from app.receipts import record_receipt, require_built
 from app.removal_command import PurgeReport, RemoveReport, command_for, remove
-from app.removal_targets import targets_of
+from app.removal_targets import meant_by, targets_of
 from app.wiring import WritableBase, locked_home, opened_base
 from domain.commands import PurgeCommand
 from domain.keys import prefix_of
@@ -45,7 +46,8 @@ def purge_paths(
             removal = command_for(command_id, targets, root)
             if base.state.receipt(command.id) is not None:
                 return RemoveReport(layout.home, is_repeated=True)
-            prefixes = (*removal.prefixes, *((prefix_of(removal.root),) if removal.root else ()))
+            named = (*removal.prefixes, *((prefix_of(removal.root),) if removal.root else ()))
+            prefixes = tuple(chain.from_iterable(map(meant_by, named)))
             pieces = traces.take_pieces(base.writer.connection, layout.database, prefixes)
             report = remove(base, settings, removal, targets)
             purged, pieces = _rewrite(base, pieces)

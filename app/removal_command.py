@@ -10,13 +10,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
 from app.last_room import with_last_room
 from app.receipts import record_receipt, require_built, run_record
-from app.removal_targets import RemovalTarget, targets_of
+from app.removal_targets import RemovalTarget, meant_by, targets_of
 from app.wiring import WritableBase, writable_base
 from domain.commands import RemoveCommand
 from domain.errors import InterruptedRunError, KnowledgeError, NotFoundError
@@ -185,12 +185,13 @@ def _require_root(base: WritableBase, name: str) -> None:
 
 
 def _remove_below(base: WritableBase, it: _Removing, prefix: str) -> int:
-    """Remove the documents below a prefix, group by group; what is skipped there stays known as skipped."""
+    """Remove the documents of a name, group by group; what is skipped there stays known as skipped."""
     if not prefix:
         return 0
     removed = 0
     with _reader(base.layout) as store:
-        for keys in _grouped(stored.key for stored in store.reader().stored_files(prefix) if not stored.reason):
+        stored_files = chain.from_iterable(map(store.reader().stored_files, meant_by(prefix)))
+        for keys in _grouped(stored.key for stored in stored_files if not stored.reason):
             now_ns = time.time_ns()
             group = WriteGroup(removes=[RemoveWrite(key, now_ns, it.run.generation) for key in keys])
             gone = [result.key for result in base.writer.apply(group).results if result.verdict == "applied"]
@@ -213,7 +214,7 @@ def _remove_root(base: WritableBase, settings: Settings, it: _Removing, name: st
 
 
 def _forget_failures(base: WritableBase, prefix: str) -> int:
-    below = [failure.key for failure in base.state.failures(prefix) if prefix.endswith("/") or failure.key == prefix]
+    below = [failure.key for meant in meant_by(prefix) for failure in base.state.failures(meant)]
     if below:
         base.state.forget_failures(below)
     return len(below)

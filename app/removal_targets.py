@@ -36,6 +36,11 @@ def targets_of(
         store.close()
 
 
+def meant_by(prefix: str) -> tuple[str, ...]:
+    """A name means what lies below it, too: a file that has become a folder is stored as both until a run sees it."""
+    return (prefix,) if prefix.endswith("/") else (prefix, f"{prefix}/")
+
+
 def _target(argument: str, roots: Sequence[RootRecord], snapshot: SqliteSnapshot, cwd: Path) -> RemovalTarget:
     by_key = "" if argument.startswith(_PATH_BEGINNINGS) else _stored_prefix(argument, snapshot)
     by_path = _stored_prefix(_key_of_path(argument, roots, cwd), snapshot)

@@ -84,6 +84,18 @@ def test_a_name_that_means_two_documents_is_refused(place: Path) -> None:
     assert keys_of(settings) == ["docs/a.md"]
 
 
+def test_a_file_that_became_a_folder_goes_with_what_lies_in_it(base: Settings, place: Path) -> None:
+    """A run that was killed has stored what is in the folder, and the file is still there: the name means both."""
+    (place / "docs" / "a.md").unlink()
+    write_files(place / "docs", {"a.md/inner.md": "# inner\n\nx\n", "a.md5.md": "# beside\n\ny\n"})
+    with writable_base(base, "test") as held:
+        index_into(held, base, place / "docs", "docs", ["a.md/inner.md", "a.md5.md"])
+    report = maintenance.remove_paths(base, place, ["docs/a.md"])
+    assert report.documents == 2
+    assert keys_of(base) == sorted([*ALL[1:], "docs/a.md5.md"])
+    assert_sound(base)
+
+
 def test_more_than_one_group(place: Path) -> None:
     settings = build_base(place, {f"n{number:04}.md": f"# n\n\nword{number}\n" for number in range(450)})
     before = identity_of(settings).commit_seq

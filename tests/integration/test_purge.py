@@ -116,6 +116,19 @@ def test_a_folder_and_a_root(base: Settings, place: Path) -> None:
     assert_sound(base)
 
 
+def test_a_file_that_became_a_folder_is_purged_with_what_lies_in_it(base: Settings, place: Path) -> None:
+    """What lies in it is removed, so it is looked for as well."""
+    (place / "docs" / "a.md").unlink()
+    write_files(place / "docs", {"a.md/inner.md": long_text(f"{SECRET}, within", "inner")})
+    with writable_base(base, "test") as held:
+        index_into(held, base, place / "docs", "docs", ["a.md/inner.md"])
+    report = maintenance.purge_paths(base, place, ["docs/a.md"])
+    assert report.purge is not None
+    assert (report.documents, report.purge.places) == (2, 0)
+    assert report.purge.pieces >= 4, "those of the long text in the folder"
+    assert not holds(base, f"{SECRET}, within")
+
+
 def test_earlier_versions_and_earlier_removals_go_too(base: Settings, place: Path) -> None:
     write_files(place / "docs", {"a.md": f"# A\n\n{SECRET}, said again\n"})
     with writable_base(base, "test") as held:
