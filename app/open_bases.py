@@ -1,7 +1,8 @@
 """Bases that a server keeps open for reading, so that a question does not pay for opening one."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from domain.settings import Settings
 from store import files
 
 MOST_IDLE = 8  # open and lent to nobody
+IDLE_S = 30.0  # then its cache of pages is worth less than its memory
 
 
 class _Opened(NamedTuple):
@@ -19,15 +21,25 @@ class _Opened(NamedTuple):
     closing: ExitStack
 
 
+class _Idle(NamedTuple):
+    opened: _Opened
+    since_s: float
+
+
 class OpenBases:
     """Lends an open base to one thread at a time. A reset, a restore or an upgrade is followed without a restart: a
-    base whose files are no longer those in its place is closed and opened anew."""
+    base whose files are no longer those in its place is closed and opened anew.
 
-    def __init__(self, settings: Settings) -> None:
+    The base that came back last is lent first, so that as many stay in use as are asked at a time; whichever the others
+    are, each with its cache of up to 16 MiB, they are closed by the next that comes back.
+    """
+
+    def __init__(self, settings: Settings, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
         self._layout = BaseLayout(settings.home)
         self._lock = threading.Lock()
-        self._idle: list[_Opened] = []
+        self._clock_s = clock_s
+        self._idle: list[_Idle] = []  # who came back last stands last
         self._is_closed = False
 
     @contextmanager
@@ -47,14 +59,14 @@ class OpenBases:
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
-        for opened in idle:
-            opened.closing.close()
+        for one in idle:
+            one.opened.closing.close()
 
     def _taken(self) -> _Opened | None:
         now = files.inodes(self._layout)
         while True:
             with self._lock:
-                opened = self._idle.pop() if self._idle else None
+                opened = self._idle.pop().opened if self._idle else None
             if opened is None or opened.inodes == now:
                 return opened
             opened.closing.close()
@@ -67,9 +79,13 @@ class OpenBases:
         return _Opened(base, before, closing)
 
     def _put_back(self, opened: _Opened) -> None:
+        now_s = self._clock_s()
         with self._lock:
-            is_kept = not self._is_closed and len(self._idle) < MOST_IDLE
-            if is_kept:
-                self._idle.append(opened)
-        if not is_kept:
-            opened.closing.close()
+            leaving = [one.opened for one in self._idle if now_s - one.since_s > IDLE_S]
+            del self._idle[: len(leaving)]
+            if not self._is_closed and len(self._idle) < MOST_IDLE:
+                self._idle.append(_Idle(opened, now_s))
+            else:
+                leaving.append(opened)
+        for each in leaving:
+            each.closing.close()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import assert_never
 
 from app.compacting import compact_base
+from app.heap import give_back_free_memory
 from app.last_room import with_last_room
 from app.maintenance import rebuild_base
 from app.removal_command import remove
@@ -30,8 +31,11 @@ def command_effect(call: Command, base: WritableBase, settings: Settings, is_wan
 
     def effect() -> object:
         connection = base.writer.connection
-        with broken_off(connection, is_wanted):
-            return _effect(call, base, settings, is_wanted)()
+        try:
+            with broken_off(connection, is_wanted):
+                return _effect(call, base, settings, is_wanted)()
+        finally:
+            give_back_free_memory()  # a check of everything needs more than a day of writing
 
     return effect
 

@@ -53,6 +53,20 @@ def test_what_comes_back_is_lent_again(bases: OpenBases) -> None:
         assert one.store is not two.store
 
 
+def test_those_that_nobody_has_needed_for_a_while_are_closed(base: Settings) -> None:
+    """They were opened for a rush; each holds a cache of pages. The one that came back last is lent first."""
+    now_s = [0.0]
+    pool = OpenBases(base, lambda: now_s[0])
+    with pool.borrowed() as one, pool.borrowed() as two, pool.borrowed() as three:
+        rush = [one, two, three]
+    for now_s[0] in (20.0, open_bases.IDLE_S + 19.0):
+        with pool.borrowed() as last:
+            assert last is one
+    assert [is_closed(each) for each in rush] == [False, True, True]
+    pool.close()
+    assert is_closed(one)
+
+
 def test_a_commit_is_seen_without_opening_anew(bases: OpenBases, base: Settings, tmp_path: Path) -> None:
     before, store = documents(bases), store_of(bases)
     write_files(tmp_path, {"new.md": "# New\n\nwords\n"})
