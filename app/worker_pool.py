@@ -10,6 +10,7 @@ import msgspec
 
 from app.assignment import READY_LINE, Assignment, LastWords
 from app.worker_start import end_worker, start_worker
+from domain.decoding import UNDECODABLE
 from domain.errors import (
     ConfigurationError,
     DiskFullError,
@@ -121,7 +122,7 @@ async def _last_words(process: asyncio.subprocess.Process) -> str:
 
 def _last_words_of(last_line: str) -> LastWords:
     """What a worker process said last; without a code where it did not choose its words."""
-    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    with suppress(*UNDECODABLE):
         return msgspec.json.decode(last_line, type=LastWords)
     return LastWords("", last_line, "")
 

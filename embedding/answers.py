@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from domain.decoding import UNDECODABLE
 from domain.vectors import CANARY_TOLERANCE
 from embedding.failures import Rejected
 
@@ -45,7 +46,7 @@ def read_answer(body: bytes | bytearray, count: int) -> BatchAnswer:
     """The `count` vectors of an answer with status 200. Raises Rejected where anything is wrong with any of them."""
     try:
         answer = _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         # the words of the decoder name places and types, never values
         raise Rejected(f"the answer is not as it should be: {str(error)[:120]}") from error
     if bytes(answer.error) not in _NOTHING:

@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from domain.decoding import UNDECODABLE
 from domain.errors import UsageError
 from domain.vectors import MAX_INPUT_BYTES
 from embedding.local import DIMENSION, TEXTS_A_SLICE, LocalModel, local_model
@@ -106,7 +107,7 @@ async def _body(request: Request) -> bytes:
 def _asked(body: bytes, model_name: str) -> Asked:
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         raise Refusal(400, "the request is not JSON") from None
     if not isinstance(value, dict):
         raise Refusal(400, "the request is not a JSON object")

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from domain.decoding import UNDECODABLE
 from domain.files import FileCheck, FileFailure, FileStat, Page, Reason
 from workers.checking import Checked, CheckRules, FinishedPage, finished_page, stat_of
 from workers.reading import RootReader
@@ -126,7 +127,7 @@ def _answer(ended: _Ended, files: tuple[FileCheck, ...]) -> list[Checked] | None
         return None
     try:
         page = _pages.decode(ended.said[1:])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
     found: list[Checked] = [*page.documents, *page.rechecks, *page.skips, *page.failures]
     by_key = {checked.key: checked for checked in found}

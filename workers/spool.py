@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from domain.decoding import UNDECODABLE
 from domain.errors import KnowledgeError
 from store.files import storage_errors, write_private
 from workers.checking import FinishedPage
@@ -55,7 +56,7 @@ def read_page(directory: Path, name: str) -> FinishedPage | None:
         return None
     try:
         return _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise SpoolError(f"spool file {name} holds no finished page") from error
 
 

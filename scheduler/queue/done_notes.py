@@ -7,6 +7,7 @@ from typing import Any, cast
 import msgspec
 from arq.connections import ArqRedis
 
+from domain.decoding import UNDECODABLE
 from domain.files import PageKind
 from scheduler.queue.names import QueueNames
 
@@ -58,6 +59,6 @@ async def take_done(pool: ArqRedis, names: QueueNames, *, wait_s: float) -> Sequ
     for item in raw:
         try:
             notes.append(_decoder.decode(item))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNDECODABLE:
             continue
     return notes

@@ -18,6 +18,7 @@ from arq.connections import ArqRedis
 from arq.constants import in_progress_key_prefix
 from redis.exceptions import RedisError
 
+from domain.decoding import UNDECODABLE
 from scheduler.queue.names import QueueNames
 
 LEASE_MS = 2000
@@ -97,7 +98,7 @@ def read_notes(values: Iterable[bytes | None]) -> list[LeaseNote]:
     found: list[LeaseNote] = []
     for value in values:
         if value is not None:
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            with suppress(*UNDECODABLE):
                 found.append(_notes.decode(value))
     return found
 

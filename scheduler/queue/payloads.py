@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from domain.decoding import UNDECODABLE
 from domain.files import FileCheck, Page, PageKind
 
 PAYLOAD_CAP_BYTES = 1024 * 1024
@@ -110,7 +111,7 @@ def deserialize_job(raw: bytes) -> dict[str, object]:
         if len(raw) > PAYLOAD_CAP_BYTES:
             raise PayloadError("over the cap")
         job = _jobs.decode(raw)
-    except (msgspec.DecodeError, PayloadError, RecursionError, UnicodeDecodeError):
+    except (*UNDECODABLE, PayloadError):
         return {"t": None, "f": PARK, "a": (bytes(raw[:PAYLOAD_CAP_BYTES]),), "k": {}, "et": 0}
     return {"t": None, "f": job.f, "a": job.a, "k": {}, "et": job.et}
 
@@ -120,5 +121,5 @@ def _decoded(decoder: "msgspec.msgpack.Decoder[Payload]", raw: bytes) -> Payload
         raise PayloadError("over the cap")
     try:
         return decoder.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise PayloadError(type(error).__name__) from error

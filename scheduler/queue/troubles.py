@@ -3,6 +3,7 @@
 import msgspec
 from arq.connections import ArqRedis
 
+from domain.decoding import UNDECODABLE
 from scheduler.queue.names import QueueNames
 
 KEPT_TROUBLES = 100
@@ -38,6 +39,6 @@ async def take_troubles(pool: ArqRedis, names: QueueNames) -> list[Trouble]:
     for item in raw:
         try:
             found.append(_decoder.decode(item))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNDECODABLE:
             continue
     return found

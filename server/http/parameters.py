@@ -9,6 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from app.present_safe import one_line
+from domain.decoding import UNDECODABLE
 from domain.errors import UsageError
 from retrieval.query_text import MAX_QUERY_CHARS
 
@@ -60,7 +61,7 @@ async def body_of(request: Request, kind: type[Parameters]) -> Parameters:
         return msgspec.json.decode(await request.body(), type=kind)
     except msgspec.ValidationError as error:
         raise UsageError(_told(error), hint=_known_words(kind.__struct_encode_fields__)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise UsageError(f"the body is no JSON: {one_line(str(error), limit=MAX_TOLD_CHARS)}") from None
 
 
