@@ -1,4 +1,4 @@
-"""The C library's heap: few arenas for all threads, and free memory given back; where there is no glibc, nothing."""
+"""The C library's heap: one arena for all threads, and free memory given back; where there is no glibc, nothing."""
 
 import ctypes
 import os
@@ -14,8 +14,8 @@ from app import heap
 HAS_GLIBC = platform.libc_ver()[0] == "glibc"
 ARENAS_AFTER = """
 import ctypes, os, threading
-from app.heap import keep_few_arenas
-print(keep_few_arenas(os.environ))
+from app.heap import keep_one_arena
+print(keep_one_arena(os.environ))
 held, together = [], threading.Barrier(8)
 def work():
     held.append(ctypes.CDLL(None).malloc(1000))
@@ -36,13 +36,13 @@ def looked_for_anew() -> Iterator[None]:
 
 @pytest.mark.skipif(not HAS_GLIBC, reason="only glibc gives threads arenas of their own")
 @pytest.mark.parametrize(("variables", "is_kept"), [({}, True), ({"MALLOC_ARENA_MAX": "3"}, False)])
-def test_threads_share_few_arenas(variables: dict[str, str], is_kept: bool) -> None:
+def test_threads_share_one_arena(variables: dict[str, str], is_kept: bool) -> None:
     environ = {name: value for name, value in os.environ.items() if name not in heap._SET_BY_OPERATOR} | variables
     done = subprocess.run(
         [sys.executable, "-c", ARENAS_AFTER], env=environ, capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == str(is_kept)
-    assert 1 <= done.stderr.count("Arena ") <= (heap.ARENAS if is_kept else 3)
+    assert 1 <= done.stderr.count("Arena ") <= (1 if is_kept else 3)
 
 
 @pytest.mark.skipif(not HAS_GLIBC, reason="only glibc can be asked to give memory back")
@@ -57,7 +57,7 @@ def test_what_is_free_is_given_back() -> None:
 
 def test_without_glibc_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    assert not heap.keep_few_arenas({})
+    assert not heap.keep_one_arena({})
     assert not heap.give_back_free_memory()
 
 
