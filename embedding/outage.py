@@ -146,7 +146,7 @@ class OutageGate:
             self.endings_of_patience += 1
             self._tell("")
             raise self._unavailable() from failure
-        self._tell(f"{self._host}: {failure.words}")
+        self._tell(f"the embedding server at {self._host}: {failure.words}")
 
     def _scout_wait_s(self, lasted_s: float, asked_for_s: float) -> float:
         """Grows from scout to scout, obeys the server, and ends with the limit."""

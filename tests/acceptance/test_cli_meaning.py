@@ -203,7 +203,7 @@ def test_status_says_that_a_run_waits_and_for_what(tmp_path: Path) -> None:
         try:
             now = wait_for_state(command, "waiting")
             assert server.host in now["cause"]
-            assert f"; it waits: {server.host}: " in command("status").out
+            assert f"; it waits: the embedding server at {server.host}: " in command("status").out
             server.bring_up()
             out, err = run.communicate(timeout=60)
         finally:

@@ -90,7 +90,7 @@ async def test_an_outage_is_waited_for_by_one_scout_at_a_time(how: Down) -> None
         setup = Setup(server, {}, {})
         async with aclosing(setup.client):
             await setup.embed_all(60)
-    assert setup.told[0].startswith(f"{server.host}: ")
+    assert setup.told[0].startswith(f"the embedding server at {server.host}: ")
     assert setup.told[-1] == ""
     assert all(setup.told[:-1])
     failures_at_s = sorted(setup.transport.failures_left_at_s)
@@ -126,7 +126,7 @@ async def test_the_end_of_patience_names_the_cause() -> None:
             assert server.host in caught.value.message
             assert "connection refused" in caught.value.message
             assert "embeddings.base_url" in caught.value.hint
-            assert setup.told == [f"{server.host}: connection refused", ""]
+            assert setup.told == [f"the embedding server at {server.host}: connection refused", ""]
             server.bring_up()
             await setup.client.request(["a"])
     assert setup.told[2:] == []
@@ -270,8 +270,8 @@ async def test_waiting_is_told_when_the_cause_changes() -> None:
             server.bring_up()
             await task
     first, *_, last = setup.told
-    assert first.startswith(f"{server.host}: status 503")
-    assert f"{server.host}: connection refused" in setup.told
+    assert first.startswith(f"the embedding server at {server.host}: status 503")
+    assert f"the embedding server at {server.host}: connection refused" in setup.told
     assert last == ""
     assert all(a != b for a, b in pairwise(setup.told))
 
