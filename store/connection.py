@@ -187,6 +187,12 @@ def open_reader(path: Path) -> driver.Connection:
     return connection
 
 
+def forget_pages(connection: driver.Connection) -> None:
+    """Give up the cache, which grows with the file up to WRITER_CACHE_KIB or READER_CACHE_KIB: the system has the
+    pages, too."""
+    connection.execute("PRAGMA shrink_memory")
+
+
 def _harden(connection: driver.Connection) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA trusted_schema = OFF")

@@ -17,6 +17,7 @@ from arq.connections import ArqRedis
 from redis.exceptions import RedisError
 
 from app.beside_service import WRITER_PURPOSE
+from app.heap import give_back_free_memory
 from app.last_room import with_last_room
 from app.pipeline import PAGES_IN_HAND, build_write_worker, writing_thread
 from app.roles.calls import Answer, answer_call, failed, forget_old_calls, is_called, read_call, waiting_calls
@@ -35,7 +36,7 @@ from scheduler.queue.done_notes import DoneNote, FailedFile, say_done
 from scheduler.queue.leases import Lease, free_writes
 from scheduler.queue.names import QueueNames
 from store import files
-from store.connection import run_on_connection
+from store.connection import forget_pages, run_on_connection
 from store.lock import WriteLock
 from store.pending_restore import finish_restore
 from store.state_port import PageOutcome
@@ -151,6 +152,10 @@ async def _document_writer(
                 queued[0] = int(await pool.zcard(names.checks)) + int(await pool.zcard(names.writes))
             await asyncio.sleep(0.1)
 
+    def rest() -> None:
+        forget_pages(base.writer.connection)
+        give_back_free_memory()
+
     async with writing_thread() as connection:
         writer = DocumentWriter(
             connection,
@@ -161,6 +166,7 @@ async def _document_writer(
             brake=brake,
             telemetry=runtime.telemetry,
         )
+        writer.rest = rest
         counting = asyncio.create_task(count_queued())
         try:
             yield Writing(runtime, base, connection, notes, writer, asyncio.get_running_loop().create_future())

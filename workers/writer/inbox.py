@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from domain.errors import DiskFullError, StorageError
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     import aiosqlite
 
 LINGER_S = 0.25  # at most this long does a page wait for others
+REST_AFTER_S = 2.0
+LATEST_HOLDS = 65_536  # a service's writer lives for months
 
 RecordOutcomes = Callable[[Sequence[FinishedPage], Sequence[PageOutcome]], None]
 """Told of the pages of a group that is committed, and of what came of each, on the connection's thread."""
@@ -103,7 +106,9 @@ class DocumentWriter:
         self._arrived = asyncio.Event()
         self._group_bytes = FIRST_GROUP_BYTES
         self._broken: Exception | None = None
-        self.holds_s: list[float] = []
+        self.rest: Callable[[], None] | None = None
+        """Called on the connection's thread, once, where no page has come for REST_AFTER_S; of a service's writer."""
+        self.holds_s: deque[float] = deque(maxlen=LATEST_HOLDS)
 
     async def submit(self, page: FinishedPage) -> PageOutcome:
         """Wait until a page is committed, and how it ended. Raises the error that stopped the writer."""
@@ -122,7 +127,7 @@ class DocumentWriter:
         """Commit groups until cancelled; a storage error stops the writer and is raised to everyone waiting."""
         try:
             while True:
-                await self._arrived.wait()
+                await self._page_arrives()
                 self._arrived.clear()
                 while self._waiting:
                     await self._linger()
@@ -133,6 +138,15 @@ class DocumentWriter:
             raise
         finally:
             self._abandon()
+
+    async def _page_arrives(self) -> None:
+        if self.rest is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REST_AFTER_S):
+                    await self._arrived.wait()
+                    return
+            await run_on_connection(self._connection, self.rest)
+        await self._arrived.wait()
 
     async def _linger(self) -> None:
         """Wait a little for a group to fill while more pages are sure to come: full text costs a third less in
