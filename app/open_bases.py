@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
+from app.heap import give_back_free_memory
 from app.wiring import ReadableBase, readable_base
 from domain.layout import BaseLayout
 from domain.settings import Settings
@@ -30,8 +31,9 @@ class OpenBases:
     """Lends an open base to one thread at a time. A reset, a restore or an upgrade is followed without a restart: a
     base whose files are no longer those in its place is closed and opened anew.
 
-    The base that came back last is lent first, so that as many stay in use as are asked at a time; whichever the others
-    are, each with its cache of up to 16 MiB, they are closed by the next that comes back.
+    The base that came back last is lent first, so that as many stay in use as are asked at a time. Whoever has not been
+    lent for IDLE_S is closed within as long again, with its cache of up to 16 MiB: an agent that asks once an hour
+    keeps nothing meanwhile.
     """
 
     def __init__(self, settings: Settings, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -41,6 +43,7 @@ class OpenBases:
         self._clock_s = clock_s
         self._idle: list[_Idle] = []  # who came back last stands last
         self._is_closed = False
+        self._tidying: threading.Timer | None = None
 
     @contextmanager
     def borrowed(self) -> Iterator[ReadableBase]:
@@ -59,6 +62,8 @@ class OpenBases:
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
+            if self._tidying is not None:
+                self._tidying.cancel()
         for one in idle:
             one.opened.closing.close()
 
@@ -79,13 +84,29 @@ class OpenBases:
         return _Opened(base, before, closing)
 
     def _put_back(self, opened: _Opened) -> None:
+        with self._lock:
+            is_kept = not self._is_closed and len(self._idle) < MOST_IDLE
+            if is_kept:
+                self._idle.append(_Idle(opened, self._clock_s()))
+                self._tidy_later()
+        if not is_kept:
+            opened.closing.close()
+
+    def _tidy_later(self) -> None:
+        """Under the lock."""
+        if self._tidying is None and self._idle and not self._is_closed:
+            self._tidying = threading.Timer(IDLE_S, self._tidy)
+            self._tidying.daemon = True
+            self._tidying.start()
+
+    def _tidy(self) -> None:
         now_s = self._clock_s()
         with self._lock:
-            leaving = [one.opened for one in self._idle if now_s - one.since_s > IDLE_S]
+            leaving = [one.opened for one in self._idle if now_s - one.since_s >= IDLE_S]
             del self._idle[: len(leaving)]
-            if not self._is_closed and len(self._idle) < MOST_IDLE:
-                self._idle.append(_Idle(opened, now_s))
-            else:
-                leaving.append(opened)
+            self._tidying = None
+            self._tidy_later()
         for each in leaving:
             each.closing.close()
+        if leaving:
+            give_back_free_memory()

@@ -20,6 +20,7 @@ from store.vector_memory import memory
 from tests.support import status_bases
 from tests.support.bases import build_base, index_into, layout_of, settings_of, write_files
 from tests.support.vector_stores import vector_of
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -53,18 +54,36 @@ def test_what_comes_back_is_lent_again(bases: OpenBases) -> None:
         assert one.store is not two.store
 
 
-def test_those_that_nobody_has_needed_for_a_while_are_closed(base: Settings) -> None:
+def test_those_that_nobody_has_needed_for_a_while_are_closed(base: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """They were opened for a rush; each holds a cache of pages. The one that came back last is lent first."""
+    tidied: list[None] = []  # told of after the closing: a base may not be looked at in its midst
+    monkeypatch.setattr(open_bases, "IDLE_S", 0.05)
+    monkeypatch.setattr(open_bases, "give_back_free_memory", lambda: tidied.append(None))
     now_s = [0.0]
     pool = OpenBases(base, lambda: now_s[0])
     with pool.borrowed() as one, pool.borrowed() as two, pool.borrowed() as three:
         rush = [one, two, three]
-    for now_s[0] in (20.0, open_bases.IDLE_S + 19.0):
-        with pool.borrowed() as last:
-            assert last is one
+    now_s[0] = 0.04
+    with pool.borrowed() as last:
+        assert last is one
+    assert [is_closed(each) for each in rush] == [False] * 3
+    now_s[0] = 0.06
+    eventually(lambda: len(tidied) == 1)
     assert [is_closed(each) for each in rush] == [False, True, True]
-    pool.close()
+    now_s[0] = 1.0
+    eventually(lambda: len(tidied) == 2)
     assert is_closed(one)
+
+
+def test_a_pool_that_is_closed_leaves_no_thread(base: Settings) -> None:
+    pool = OpenBases(base)
+    with pool.borrowed() as one, pool.borrowed() as two:
+        assert pool._tidying is None
+    tidying = pool._tidying
+    assert tidying is not None
+    pool.close()
+    assert [is_closed(each) for each in (one, two)] == [True, True]
+    eventually(lambda: not tidying.is_alive())
 
 
 def test_a_commit_is_seen_without_opening_anew(bases: OpenBases, base: Settings, tmp_path: Path) -> None:
