@@ -204,6 +204,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--scratch", type=Path, default=None, help="where the service lies meanwhile")
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended on the way out
+    if chosen.scratch is not None:
+        chosen.scratch.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="knowledge-soak-", dir=chosen.scratch))
     try:
         folder = scratch / "service"  # what is beside it is not below its configuration

@@ -16,6 +16,7 @@ import msgspec
 from app.config import Loaded, process_environ
 from app.consistency import absence_of, standing_of, told_consistently
 from app.enumerating import document_budget, enumerate_base
+from app.heap import give_back_free_memory
 from app.mcp_cursor import about_call, parse_cursor
 from app.mcp_exposure import ENUMERATE, READ, SEARCH
 from app.open_bases import OpenBases
@@ -162,7 +163,7 @@ class ToolCalls:
     def _reading(self) -> AbstractContextManager[ReadableBase]:
         if self._shared is not None:
             return self._shared.bases.borrowed()
-        return readable_base(self.settings, finishes_restores=False)
+        return _read_once(self.settings)
 
     def _page(self, tool: str, arguments: msgspec.Struct, cursor: str) -> Page:
         about = about_call(tool, msgspec.structs.asdict(arguments))
@@ -170,6 +171,17 @@ class ToolCalls:
 
     def _tier_without_index(self) -> Tier:
         return base_tier(self.settings, NO_VECTORS, has_documents=False)
+
+
+@contextmanager
+def _read_once(settings: Settings) -> Iterator[ReadableBase]:
+    """What the call needed goes back to the system with it (a fraction of a millisecond): the next one may be an hour
+    away."""
+    try:
+        with readable_base(settings, finishes_restores=False) as base:
+            yield base
+    finally:
+        give_back_free_memory()
 
 
 def _show_request(arguments: ReadArguments) -> ShowRequest:

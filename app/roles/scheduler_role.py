@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from arq.connections import ArqRedis
 
 from app.beside_service import WRITER_PURPOSE
+from app.heap import give_back_free_memory
 from app.last_room import with_last_room
 from app.maintenance_run import MAINTENANCE_KINDS, carry_out_maintenance_run
 from app.notifying import Notifier
@@ -194,6 +195,7 @@ class Scheduling:
             log.info("run_ended", state=ended.state, cause=ended.cause, **ended.counts)
             self.runtime.telemetry.count(RUNS_ENDED, 1, ended.state)
         self.telling.soon()
+        give_back_free_memory()  # the plan of a large tree is the most that a scheduler ever holds
 
     async def _await_room(self, run: RunRecord, error: DiskFullError) -> None:
         """Until it is worth to go on with a run for which the disk had no room; it says so, as soon as that fits."""
