@@ -21,13 +21,12 @@ from app.roots import scopes_of_run
 from app.run_control import RunControl, controlled, uncontrolled
 from app.run_ending import ROOT_UNREADABLE, EndedRun, record_end, recorded_failure
 from app.unreadable_roots import unreadable_of_run
-from app.vector_pages import bytes_per_page, chunks_per_page, vector_pages
-from app.vector_run import prepare_vectors, settle_vectors
+from app.vectors_wanted import bytes_per_page_of, settled_vectors, vector_plan_of
 from app.wiring import RunBase, WritableBase, writable_base
 from domain.errors import EmbeddingsUnavailableError, UsageError
 from domain.files import FileFailure, Outcome, Page
 from domain.settings import Settings
-from scheduler.plan import PAGE_CAP_BYTES, PlanPolicy, take_batch
+from scheduler.plan import PlanPolicy, take_batch
 from store import files as store_files
 from store.run_port import RunRecord, RunState
 from store.sqlite import SqliteSnapshot, SqliteStore
@@ -83,29 +82,6 @@ def run_index(
     if ended.report.stopped_by is not None:
         raise ended.report.stopped_by
     return ended.report
-
-
-def vector_plan_of(
-    base: RunBase,
-    settings: Settings,
-    request: IndexRequest,
-    told: Callable[[str, str], None],
-    heed: Callable[[], None] = lambda: None,
-) -> VectorPlan | None:
-    """What the run embeds for; refuses before anything is written. `told` hears of host and model before the first
-    text goes there; `heed` may end the wait for the server."""
-    wanted = settings.embeddings
-    if wanted is None or request.approve:
-        return None
-    return prepare_vectors(
-        base.writer,
-        wanted,
-        has_documents=base.writer.has_documents(),
-        reindex=request.reindex,
-        re_embed=request.re_embed,
-        announce=told,
-        heed=heed,
-    )
 
 
 def _new_run(request: IndexRequest, roots: Sequence[RootRun], started_ns: int) -> RunRecord:
@@ -195,14 +171,13 @@ def carry_out(it: Running) -> EndedRun:
             retry_failed=it.request.rehash or it.request.reindex,
             is_taken_over=it.number_base > 0,
         )
-        cap_bytes = PAGE_CAP_BYTES if it.vectors is None else bytes_per_page(it.vectors.target.identity.dimension)
         planned = plan_roots(
             settings,
             policy,
             it.roots,
             snapshot,
             progress,
-            bytes_per_page=cap_bytes,
+            bytes_per_page=bytes_per_page_of(it.vectors),
             first_number=it.number_base + 1,
         )
         holds_s, stopped_by = _indexed(it, planned, snapshot)
@@ -212,7 +187,7 @@ def carry_out(it: Running) -> EndedRun:
         removals = settle_removals(
             base, snapshot, settings, it.run, it.roots, allow_mass=it.request.allow_mass_delete, vectors=it.vectors
         )
-        vectors = None if it.vectors is None else settle_vectors(base, snapshot, it.vectors, it.run, it.outcomes)
+        vectors = settled_vectors(base, snapshot, it.vectors, it.run, it.outcomes)
     finally:
         reader.close()
     return _close(it, removals, vectors, holds_s, stopped_by)
@@ -256,6 +231,8 @@ def _processes(it: Running, first_pages: Sequence[Page]) -> int:
 
 
 def _vector_phase(it: Running, plan: VectorPlan, snapshot: SqliteSnapshot) -> "Phase":
+    from app.vector_pages import chunks_per_page, vector_pages
+
     def pages() -> Iterator[Page]:
         if not (it.request.rehash or it.request.reindex):
             it.outcomes.put_back = refused_for_now(it.base.state, snapshot, it.run.started_ns)

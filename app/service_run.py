@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.assignment import VectorPlan
 from app.index_request import IndexRequest
-from app.indexing import Running, WorkOff, carry_out, vector_plan_of
+from app.indexing import Running, WorkOff, carry_out
 from app.outcomes import Outcomes
 from app.planning import RootRun
 from app.progress import RunProgress
@@ -17,6 +17,7 @@ from app.run_control import RunControl
 from app.run_ending import EndedRun, record_end, recorded_failure
 from app.run_request import RunRequest
 from app.submitting import index_request_of
+from app.vectors_wanted import vector_plan_of
 from domain.errors import DiskFullError, EmbeddingsUnavailableError
 from domain.files import Outcome
 from domain.layout import BaseLayout

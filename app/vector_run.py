@@ -3,18 +3,15 @@
 Everything that can refuse a run does so before anything is written (S0-13, S1-12, S1-15, S1-19).
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
 
 from app.assignment import VectorPlan
-from app.event_loop import run_interruptibly
 from app.outcomes import Outcomes, VectorReport
 from app.wiring import RunBase
 from domain.errors import EmbeddingsChangedError
 from domain.files import Outcome
 from domain.settings import EmbeddingsSettings
-from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity
+from domain.vectors import PinnedIdentity, VectorIdentity
 from retrieval.query_vector import WantedVectors
 from store.run_port import RunRecord
 from store.sqlite import SqliteSnapshot
@@ -24,9 +21,6 @@ from store.write_port import VectorWriter
 COLLECT_AFTER_REPLACED = 1000  # documents in one run
 COLLECT_EVERY_RUNS = 64
 KEPT_UNUSED = 10_000  # vectors kept for files that may come back, at least
-
-HEED_EVERY_S = 0.25
-Answer = TypeVar("Answer")
 
 Announce = Callable[[str, str], None]
 """Told the host and the model before the first text of a user is sent there."""
@@ -59,44 +53,15 @@ def prepare_vectors(
         if active is None:
             raise _refusal(status, wanted)
         return VectorPlan(wanted, active)
+    from app.vector_probe import probed_identity  # an event loop: a run that finds the same vectors needs none
+
     announce(host_shown(wanted), wanted.model)
-    identity, canary = run_interruptibly(_heeding(_probe(wanted, key), heed))
+    identity, canary = probed_identity(wanted, key, heed)
     known = [one for one in (status.building, status.active) if one is not None and one.identity == identity]
     is_another = any(not _is_same(one, identity, canary) for one in known)  # under the same name
     pinned = writer.pin_identity(identity, canary, afresh=re_embed or is_another)
     beside = status.active if pinned.state == "building" else None
     return VectorPlan(wanted, pinned, beside, verified=True)
-
-
-async def _heeding(asking: Coroutine[Any, Any, Answer], heed: Callable[[], None]) -> Answer:
-    """The server's answer; given up where `heed` raises, however long the server would have been waited for."""
-    answer = asyncio.create_task(asking)
-    try:
-        while not (await asyncio.wait([answer], timeout=HEED_EVERY_S))[0]:
-            heed()
-    finally:
-        answer.cancel()
-        await asyncio.gather(answer, return_exceptions=True)
-    return answer.result()
-
-
-async def _probe(wanted: EmbeddingsSettings, key: str | None) -> tuple[VectorIdentity, tuple[bytes, ...]]:
-    from embedding.build import make_embedder
-
-    embedder = make_embedder(wanted, key)
-    try:
-        probe = await embedder.probe(CANARY_TEXTS)
-    finally:
-        await embedder.aclose()
-    identity = VectorIdentity(
-        model=wanted.model,
-        served_model=probe.served_model,
-        dimension=probe.dimension,
-        normalised=probe.normalised,
-        query_prefix=wanted.query_prefix,
-        document_prefix=wanted.document_prefix,
-    )
-    return identity, probe.vectors
 
 
 def _is_same(active: PinnedIdentity, identity: VectorIdentity, canary: Sequence[bytes]) -> bool:

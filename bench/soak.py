@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.soak_beside import Beside
 from bench.soak_checks import check_all
 from bench.soak_corpus import Churn, copy_corpus, make_corpus
+from bench.soak_filling import fill_unused
 from bench.soak_harm import Harm
 from bench.soak_machine import machine
 from bench.soak_plan import AGENTS, Check, Pass, Plan, Soaked
@@ -131,8 +132,10 @@ def soak(it: Soaking, plan: Plan, churn: Churn, scratch: Path) -> Soaked:
     """All of it; the roles have not been started yet."""
     started_s = time.monotonic()
     it.start()
-    began_s = time.monotonic()
     _say(started_s, "the service is up, and has indexed everything")
+    unused = fill_unused(it, plan, churn)
+    _say(started_s, f"the index has its lasting size: {unused:,} vectors are kept that no chunk has")
+    began_s = time.monotonic()
     sampler = Sampler(it, plan, began_s)
     churning = Churning(it, plan, churn, began_s)
     checking = Checking(it, plan, scratch, began_s)
@@ -157,7 +160,7 @@ def soak(it: Soaking, plan: Plan, churn: Churn, scratch: Path) -> Soaked:
     apart = _differing(it, churn)
     return Soaked(
         plan, sampler.samples, asked, commands, idle | agents.told, harm.incidents, checking.checks, churning.passes,
-        dict(churn.done), dict(runs), apart, len(it.deaths), machine(),
+        dict(churn.done), dict(runs), apart, len(it.deaths), machine(), unused,
     )  # fmt: skip
 
 

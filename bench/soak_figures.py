@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.soak_plan import HOUR_S, Asked, Plan, Sample, Soaked
+from bench.soak_plan import HOUR_S, SLOPE_WANTS_S, Asked, Plan, Sample, Soaked
 
 SLOPE_BAR_MB_H = 1.0
 LOG_BAR_MB = 64.0
 P99_BAR = 1.5
 FLAT_DESCRIPTORS = 4.0  # a connection more or less
-SLOPE_WANTS_S = 1_800.0  # a shorter soak says nothing of what grows slowly
 EMPTY = (math.nan, math.nan)
 
 

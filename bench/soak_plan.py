@@ -8,6 +8,7 @@ AGENTS = 3  # `knowledge mcp` each, over stdio; with CALLERS and READERS eight i
 CALLERS = 3  # connections over HTTP that are kept, one of them with an event stream
 READERS = 2  # bases that are kept open in a process of their own
 HOUR_S = 3600.0
+SLOPE_WANTS_S = 1_800.0  # a shorter soak says nothing of what grows slowly
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Plan:
         """Changes that no run has seen yet; with more of them unusually many files may be gone at once, and their
         removal be held."""
         return max(50, self.files // 6)
+
+    @property
+    def fills(self) -> bool:
+        """Whether it is long enough to say something of memory: then the index has its lasting size before."""
+        return self.seconds >= SLOPE_WANTS_S
 
     @property
     def sample_every_s(self) -> float:
@@ -175,3 +181,4 @@ class Soaked(NamedTuple):
     differing: int  # documents that are not as their files are, at the end
     deaths: int  # of roles that were not killed here
     machine: dict[str, str]
+    unused_before: int = 0  # vectors that no chunk had when it began

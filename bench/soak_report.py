@@ -11,7 +11,6 @@ from bench.soak_figures import (
     LOG_BAR_MB,
     P99_BAR,
     SLOPE_BAR_MB_H,
-    SLOPE_WANTS_S,
     ProcessFigures,
     Slope,
     minutes_of,
@@ -21,7 +20,7 @@ from bench.soak_figures import (
     quarters,
     shortfalls,
 )
-from bench.soak_plan import AGENTS, CALLERS, READERS, SEARCHERS, Incident, Soaked
+from bench.soak_plan import AGENTS, CALLERS, READERS, SEARCHERS, SLOPE_WANTS_S, Incident, Soaked
 from bench.soak_plots import draw_all
 
 MOST_POINTS = 240  # of each line in soak.json
@@ -78,7 +77,16 @@ def _conditions(soaked: Soaked) -> str:
         f" {SEARCHERS} searchers ask {plan.searches_per_s:g} times a second each over HTTP; a command reads the index"
         f" about every {plan.command_every_s:g} seconds; {AGENTS + CALLERS + READERS} idle readers keep sessions open:"
         f" {AGENTS} `knowledge mcp`, {CALLERS} connections over HTTP (one an event stream), {READERS} open bases."
-        f" A sample every {plan.sample_every_s:g} seconds."
+        f" A sample every {plan.sample_every_s:g} seconds.{_filled(soaked)}"
+    )
+
+
+def _filled(soaked: Soaked) -> str:
+    if not soaked.plan.fills:
+        return ""
+    return (
+        " Before it began, files were changed until the index had its lasting size: vectors that no chunk has any more"
+        f" are kept for files that come back, up to a number, and {soaked.unused_before:,} were."
     )
 
 

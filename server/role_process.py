@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -24,6 +25,12 @@ from server.ending_in_time import ended_in_time
 from server.ending_signals import ending_signals
 from server.health_server import bound_socket, show_health
 
+USUAL_COLLECTIONS = (
+    700,
+    10,
+    10,
+)  # Python's own: a short command puts them off, who stays for long keeps little garbage
+
 
 def serve(
     loaded: Loaded, role: str, *, health: tuple[str, int] | None, log_format: LogFormat, with_input: bool = False
@@ -34,6 +41,7 @@ def serve(
     Raises KnowledgeError for what the role cannot go on with.
     """
     keep_one_arena(process_environ())
+    gc.set_threshold(*USUAL_COLLECTIONS)
     settings = loaded.settings
     if role == "serve" and health is not None:
         from server.service_process import at_place, refuse_unfit
