@@ -15,12 +15,14 @@ from pathlib import Path
 from bench.figures import Bar, Sheet
 from bench.floors import walk
 from bench.measure import Sample, knowledge_command, run_command
+from domain.errors import EmbeddingsUnavailableError
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 
 REQUEST_S = 0.020
 TEXT_S = 0.001
 SLOW_REQUEST_S = 1.0
 MOVED_FILES = 1000
+MOST_BEGINNINGS = 20
 LYING_FILES = 5000
 LYING_TEXTS = 10
 OUTAGE_S = 20.0
@@ -42,6 +44,19 @@ def index(directory: Path) -> tuple[Sample, dict[str, object]]:
     if sample.exit_status not in (0, 3):
         raise SystemExit(f"index failed with {sample.exit_status}: {sample.output}")
     return sample, json.loads(sample.output[sample.output.index("{") :])
+
+
+def try_again(directory: Path) -> Sample:
+    """Files that failed are tried again by themselves, too, but minutes later. A server that lies when first asked
+    ends the command (15), and that is begun again."""
+    configuration = str(directory / "knowledge.yaml")
+    for _ in range(MOST_BEGINNINGS):
+        sample = run_command(knowledge_command("retry", "--all", "--json", "--config", configuration), cwd=directory)
+        if sample.exit_status in (0, 3):
+            return sample
+        if sample.exit_status != EmbeddingsUnavailableError.exit_status:
+            break
+    raise SystemExit(f"retry failed with {sample.exit_status}: {sample.output}")
 
 
 def wall_to_busy(corpus: Path, scratch: Path, runs: int, sheet: Sheet) -> None:
@@ -155,16 +170,21 @@ def lying(scratch: Path, sheet: Sheet) -> None:
     directory = scratch / "lied-to"
     with embedding_server(lie_rate=0.3, seed=5) as server:
         configure(directory, corpus, server)
-        for number in range(3):
-            sample, report = index(directory)
-            failed = report["counts"]["failed"]  # type: ignore[index]
-            print(f"  pass {number + 1}: {sample.wall_s:.1f} s, exit {sample.exit_status}, {failed} files failed")
+        sample, report = index(directory)
+        failed = report["counts"]["failed"]  # type: ignore[index]
+        print(f"  pass 1: {sample.wall_s:.1f} s, exit {sample.exit_status}, {failed} files failed")
         database = directory / "knowledge" / "knowledge" / "knowledge.db"
+        for number in (2, 3):
+            tried = try_again(directory)
+            lacking = LYING_FILES - documents_in(database)
+            print(f"  pass {number}: {tried.wall_s:.1f} s, exit {tried.exit_status}, {lacking} files lack")
         stored, wrong = misplaced_in(database, 384)
-        detail = f"of {stored:,}; 30% of the answers fail or lie, in {len(LIES)} ways"
+        detail = f"of {stored:,}; 30% of the answers fail or lie, in {len(LIES)} ways; {failed} files failed at first"
         sheet.add("vectors misplaced by a lying server", len(wrong), "", Bar(0), detail=detail)
         lost = LYING_FILES - documents_in(database)
-        sheet.add("documents lost to it after three passes", lost, "", Bar(0), detail=f"of {LYING_FILES:,}")
+        sheet.add(
+            "documents lost to it after three passes", lost, "", Bar(0), detail=f"of {LYING_FILES:,}, by `retry --all`"
+        )
 
 
 def outage(corpus: Path, scratch: Path, sheet: Sheet) -> None:
