@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from app.config import Loaded, process_environ
-from app.heap import keep_one_arena
+from app.heap import settle_in
 from app.mcp_exposure import exposed_tools, exposure_warnings
 from app.tracing import end_tracing
 from domain.settings import ToolProfile
@@ -31,7 +31,7 @@ def serve(loaded: Loaded, names: Sequence[str], profile: ToolProfile) -> int:
     Raises ConfigurationError for names that cannot be exposed, UsageError where none is. An index that is not there
     yet is no error: each call looks anew.
     """
-    keep_one_arena(process_environ())
+    settle_in(process_environ())
     tools = exposed_tools(names, loaded.settings)
     _log_to_standard_error()
     log = logging.getLogger("knowledge.mcp")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import os
 import signal
 import socket
@@ -12,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from app.config import Loaded, process_environ
-from app.heap import keep_one_arena
+from app.heap import settle_in
 from app.roles.role_log import LogFormat, fault_of, hear_libraries, make_log
 from app.roles.role_metrics import RoleMetrics
 from app.roles.runtime import Runtime
@@ -40,8 +39,7 @@ def serve(
     `health`: host and port of its health page. `with_input`: it is told to end, too, when standard input closes.
     Raises KnowledgeError for what the role cannot go on with.
     """
-    keep_one_arena(process_environ())
-    gc.set_threshold(*USUAL_COLLECTIONS)
+    settle_in(process_environ())
     settings = loaded.settings
     if role == "serve" and health is not None:
         from server.service_process import at_place, refuse_unfit

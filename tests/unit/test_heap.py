@@ -1,6 +1,7 @@
 """The C library's heap: one arena for all threads, and free memory given back; where there is no glibc, nothing."""
 
 import ctypes
+import gc
 import os
 import platform
 import subprocess
@@ -53,6 +54,18 @@ def test_what_is_free_is_given_back() -> None:
     full, freed, given = map(int, told)
     assert full - given > 20_000, "of the 40 MB that were free"
     assert freed - given > 20_000, "which were not given back by themselves"
+
+
+def test_who_stays_looks_for_garbage_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short command puts that off, and is started by the same entry."""
+    monkeypatch.setattr(heap, "keep_one_arena", lambda environ: True)
+    before = gc.get_threshold()
+    gc.set_threshold(20_000)
+    try:
+        heap.settle_in({})
+        assert gc.get_threshold() == (700, 10, 10)
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_without_glibc_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
