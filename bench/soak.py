@@ -134,7 +134,7 @@ def soak(it: Soaking, plan: Plan, churn: Churn, scratch: Path) -> Soaked:
     it.start()
     _say(started_s, "the service is up, and has indexed everything")
     unused = fill_unused(it, plan, churn)
-    _say(started_s, f"the index has its lasting size: {unused:,} vectors are kept that no chunk has")
+    _say(started_s, f"it begins, with {unused:,} vectors that no chunk has")
     began_s = time.monotonic()
     sampler = Sampler(it, plan, began_s)
     churning = Churning(it, plan, churn, began_s)

@@ -59,7 +59,8 @@ class Churn:
         return list(self._files)
 
     def batch(self, changes: int) -> None:
-        for kind in self._dice.choices(KINDS, SHARES, k=changes):
+        for drawn in self._dice.choices(KINDS, SHARES, k=changes):
+            kind = "created" if drawn == "deleted" and len(self._files) == 1 else drawn  # one is always left
             getattr(self, f"_{kind}")()
             self.done[kind] += 1
 

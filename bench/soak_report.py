@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from app.vector_run import KEPT_UNUSED
 from bench.soak_figures import (
     LOG_BAR_MB,
     P99_BAR,
@@ -85,8 +86,9 @@ def _filled(soaked: Soaked) -> str:
     if not soaked.plan.fills:
         return ""
     return (
-        " Before it began, files were changed until the index had its lasting size: vectors that no chunk has any more"
-        f" are kept for files that come back, up to a number, and {soaked.unused_before:,} were."
+        " Before it began, files were changed to bring the index to its lasting size: vectors that no chunk has any"
+        f" more are kept for files that come back, up to {KEPT_UNUSED:,} or more; there were"
+        f" {soaked.unused_before:,}."
     )
 
 

@@ -147,3 +147,12 @@ def test_what_the_readers_wrote_down_is_read_back(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text('S\t1.5\t12.25\t200\thybrid\nC\t2.0\tmatch\t0\t310.0\nI\t{"events": 3}\n', "ascii")
     assert read_log(log) == ([Asked(1.5, 12.25, 200, "hybrid")], [Command(2.0, "match", 0, 310.0)], {"events": 3})
+
+
+def test_churn_of_a_few_files_never_runs_out_of_them(tmp_path: Path) -> None:
+    make_corpus(tmp_path, 2, random.Random(1))
+    churn = Churn(tmp_path, random.Random(2))
+    for _ in range(300):
+        churn.batch(2)
+        assert churn.files
+    assert churn.done["deleted"] > 10 and sum(churn.done.values()) == 600
