@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from domain.layout import sidecars
-from store import driver, files
-from store.connection import translated
+from store import driver, files, log_keeping
+from store.connection import BUSY_TIMEOUT_S, translated
 from store.format_gate import FULL_TEXT_TABLES
 
 MERGED_PAGES_PER_STEP = 250  # of FTS5, 2 MB: some 50 ms under SQLite's lock
@@ -81,8 +81,7 @@ def rewrite_whole(connection: driver.Connection, path: Path) -> None:
 def truncate_log(connection: driver.Connection, path: Path) -> bool:
     """Write the log back and cut it to nothing; False where a reader that looks at an older state kept it from that."""
     with translated(path):
-        is_busy, in_log, written = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return not is_busy and in_log == written
+        return log_keeping.truncate_log(connection, wait_ms=round(BUSY_TIMEOUT_S * 1000))
 
 
 def _segments(connection: driver.Connection, table: str) -> int:

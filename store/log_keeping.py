@@ -4,6 +4,11 @@ SQLite folds the log into the file by itself every so many pages, but only as fa
 begins it anew only when there is none: readers that overlap starve it, and it grows by what is written. A truncating
 checkpoint waits a little for the readers to be gone; it is tried when the log has become large. Whether it has done
 anything is told by the frames, never by the busy flag.
+
+The wait is made of short ones, because a long one can be in vain from its first moment: a checkpoint waits for those
+who read an older state by the number of their read lock, and where the last of them goes and a new reader takes the
+same lock for the newest state before the checkpoint looks again, it goes on to wait for that one, and for all who join
+it there, as long as they overlap. A checkpoint that begins anew sees that nobody reads an older state.
 """
 
 import os
@@ -18,6 +23,7 @@ from store.connection import BUSY_TIMEOUT_S
 
 LARGE_LOG_BYTES = 32 * 1024 * 1024
 WAIT_FOR_READERS_MS = 300
+_WAIT_AT_ONCE_MS = 100
 TRY_EVERY_S = 1.0
 
 
@@ -45,11 +51,19 @@ class LogKeeper:
         return 0
 
 
-def truncate_log(connection: driver.Connection) -> bool:
-    """Fold the whole log in and begin it anew; False where a reader holds a part of it. Waits 0.3 s at most."""
-    connection.execute(f"PRAGMA busy_timeout = {WAIT_FOR_READERS_MS}")
+def truncate_log(connection: driver.Connection, wait_ms: int | None = None) -> bool:
+    """Fold the whole log in and begin it anew; False where a reader holds a part of it.
+
+    Waits for readers 0.3 s at most, or `wait_ms`. Raises the driver's errors.
+    """
+    wait_ms = WAIT_FOR_READERS_MS if wait_ms is None else wait_ms
+    connection.execute(f"PRAGMA busy_timeout = {_WAIT_AT_ONCE_MS}")
     try:
-        _, in_log, folded_in = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return any(_truncate(connection) for _ in range(max(1, wait_ms // _WAIT_AT_ONCE_MS)))
     finally:
         connection.execute(f"PRAGMA busy_timeout = {round(BUSY_TIMEOUT_S * 1000)}")
+
+
+def _truncate(connection: driver.Connection) -> bool:
+    _, in_log, folded_in = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return int(in_log) == int(folded_in) == 0

@@ -53,8 +53,13 @@ def test_it_is_tried_once_a_second_and_a_reader_keeps_it_from_nothing_but_the_tr
 
 
 def test_readers_that_overlap_do_not_let_it_grow_without_bound(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four readers whose short transactions overlap starve SQLite's own checkpoints; ours gets through."""
-    monkeypatch.setattr(log_keeping, "TRY_EVERY_S", 0.05)
+    """Four readers whose short transactions overlap starve SQLite's own checkpoints; ours gets through.
+
+    It is tried at each write, and as often as a busy machine may need: what is proved is that readers who come
+    meanwhile do not keep it waiting, not how fast the disk or the machine is.
+    """
+    monkeypatch.setattr(log_keeping, "TRY_EVERY_S", 0.0)
+    monkeypatch.setattr(log_keeping, "WAIT_FOR_READERS_MS", 30_000)
     done = threading.Event()
 
     def read() -> None:
@@ -80,7 +85,7 @@ def test_readers_that_overlap_do_not_let_it_grow_without_bound(database: Path, m
         done.set()
         for thread in threads:
             thread.join()
-    assert largest < 8_000_000, "13 MB were written"
+    assert largest < 1_100_000, "13 MB were written"
 
 
 def test_the_time_that_a_writer_waits_for_others_stays_as_it_was(database: Path) -> None:
