@@ -80,6 +80,12 @@ def cancelled(it: Service, run: int) -> RunRecord:
     return ended
 
 
+def ask_pause(it: Service, run: int) -> None:
+    """Ask for it, and give the run the time to hear of it: it looks now and then at what it is asked."""
+    assert ask_run(it.settings, run, "pause", within_s=0).requested == "pause"
+    time.sleep(3 * LOOK_EVERY_S)
+
+
 def at(it: Service, run: int, *states: str) -> None:
     it.wait_until(lambda: it.run(run).state in states)
 
@@ -171,8 +177,7 @@ def test_a_removal_stands_still_between_two_groups_and_goes_on(it: Service) -> N
     with stopped(it, "writer"):
         run = it.submit(allow_mass_delete=True)
         at(it, run, "writing")
-        assert ask_run(it.settings, run, "pause", within_s=0).requested == "pause"
-        time.sleep(3 * LOOK_EVERY_S)  # a run looks now and then at what it is asked
+        ask_pause(it, run)
     at(it, run, "paused")
     assert 0 < before - documents(it) < len(paths)
     ask_run(it.settings, run, "", within_s=WITHIN_S)
@@ -203,7 +208,7 @@ def test_a_pause_holds_at_a_page_border_and_a_resume_goes_on(it: Service) -> Non
     with stopped(it, "worker"):
         run = it.submit()
         at(it, run, "checking")
-        assert ask_run(it.settings, run, "pause", within_s=0).requested == "pause"
+        ask_pause(it, run)
     at(it, run, "paused")
     assert it.run(run).ended_ns is None
     ask_run(it.settings, run, "", within_s=WITHIN_S)
@@ -216,6 +221,6 @@ def test_a_paused_run_can_be_cancelled(it: Service) -> None:
     with stopped(it, "worker"):
         run = it.submit()
         at(it, run, "checking")
-        ask_run(it.settings, run, "pause", within_s=0)
+        ask_pause(it, run)
     at(it, run, "paused")
     cancelled(it, run)
