@@ -1,10 +1,11 @@
 """Held removals (R34): the list that a run has left behind, its digest, and the run that lets exactly this list go."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.removing import RemovalReport, settle_approved
 from domain.errors import NotFoundError, RefusedError
@@ -23,8 +24,7 @@ _AT_A_TIME = 1000
 _INDEXING = ("index", "reindex")
 
 
-@dataclass(frozen=True, slots=True)
-class HeldList:
+class HeldList(Struct, frozen=True):
     """What a run has held: how many documents, the first keys in order, and the digest that names the whole list."""
 
     count: int

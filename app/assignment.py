@@ -1,10 +1,10 @@
 """What a run's queue is built from, and what its worker processes are told. Known before arq and redis are imported."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from domain.layout import BaseLayout
 from domain.settings import EmbeddingsSettings
@@ -15,8 +15,7 @@ from store.run_port import RunRecord
 READY_LINE = b"ready\n"  # what a worker process says when it has its assignment and the queue
 
 
-@dataclass(frozen=True, slots=True)
-class VectorPlan:
+class VectorPlan(Struct, frozen=True):
     """Which vectors a run makes, and with what. The key is no part of it: each process reads it by its name."""
 
     settings: EmbeddingsSettings
@@ -25,8 +24,7 @@ class VectorPlan:
     verified: bool = False  # the server has answered as `target` says, in this run
 
 
-@dataclass(frozen=True, slots=True)
-class PipelinePlan:
+class PipelinePlan(Struct, frozen=True):
     """What the pipeline is built from."""
 
     layout: BaseLayout

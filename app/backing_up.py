@@ -4,9 +4,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from app.beside_service import refuse_beside_service
 from app.places import is_folder
@@ -43,8 +44,7 @@ from store.run_port import RunRecord
 from store.state import SqliteStateStore
 
 
-@dataclass(frozen=True, slots=True)
-class BackupReport:
+class BackupReport(Struct, frozen=True):
     """What was put into a backup; sizes in bytes."""
 
     home: Path
@@ -60,8 +60,7 @@ class BackupReport:
     elapsed_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreReport:
+class RestoreReport(Struct, frozen=True):
     """What was put in place, and of what moment it is."""
 
     home: Path

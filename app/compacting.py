@@ -2,8 +2,9 @@
 
 import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.receipts import record_receipt, require_built
 from app.wiring import WritableBase, writable_base
@@ -13,8 +14,7 @@ from store import compacting
 from store.compacting import StoreSizes
 
 
-@dataclass(frozen=True, slots=True)
-class CompactReport:
+class CompactReport(Struct, frozen=True):
     home: Path
     before: StoreSizes
     after: StoreSizes

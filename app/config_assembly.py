@@ -1,8 +1,9 @@
 """From a located base, its file and the variables to settings; imported only where there is one of them."""
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from app.config_convert import convert_block, nearest
 from app.config_document import ConfigurationDocument, read_document
@@ -43,7 +44,7 @@ def assemble(located: Located, environ: Mapping[str, str], *, cwd: Path, absent:
     problems += wrong
     schedules, wrong = _schedules(block, roots, sources, places)
     problems += wrong
-    settings = dataclasses.replace(_settings(located, block, roots, sources, places), schedules=schedules)
+    settings = msgspec.structs.replace(_settings(located, block, roots, sources, places), schedules=schedules)
     if has_control_characters(block.directory):
         problems.append(Problem("directory", "must not hold control characters"))
     problems += [] if block.identity else identity_problems(settings.identity)
@@ -157,10 +158,10 @@ def _switched_off(settings: Settings, document: ConfigurationDocument | None, so
     if document is not None and document.block is None:
         if sources.variables.get("enabled") and settings.enabled:
             return settings
-        return dataclasses.replace(settings, enabled=False, disabled_because=_no_block(document.other_keys))
+        return msgspec.structs.replace(settings, enabled=False, disabled_because=_no_block(document.other_keys))
     if settings.enabled:
         return settings
-    return dataclasses.replace(settings, disabled_because=f"enabled is false ({sources.origin('enabled')})")
+    return msgspec.structs.replace(settings, disabled_because=f"enabled is false ({sources.origin('enabled')})")
 
 
 def _no_block(keys: tuple[str, ...]) -> str:

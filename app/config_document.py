@@ -4,11 +4,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from app.config_origins import Problem, Sources, refuse, shown
 from domain.errors import ConfigurationError
@@ -23,8 +23,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is missi
 _TAG = "tag:yaml.org,2002:"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationDocument:
+class ConfigurationDocument(Struct, frozen=True):
     """What one file says: `block` is None when it holds no `knowledge` block."""
 
     path: Path

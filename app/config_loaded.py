@@ -1,7 +1,8 @@
 """What a command knows of its settings: the values, where they came from, and what is to be said about them."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from app.discovery import Located
 from domain.settings import Settings
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 AbsentRoots = Literal["refuse", "note"]
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """The settings, and what a command may want to say about where they came from."""
 
     located: Located

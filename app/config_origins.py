@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from domain.errors import ConfigurationError
 
@@ -13,16 +14,14 @@ _MAX_SHOWN_CHARS = 400
 _MAX_PROBLEMS_TOLD = 20
 
 
-@dataclass(frozen=True, slots=True)
-class FromDefault:
+class FromDefault(Struct, frozen=True):
     """Nobody set the value."""
 
     def __str__(self) -> str:
         return "default"
 
 
-@dataclass(frozen=True, slots=True)
-class FromFile:
+class FromFile(Struct, frozen=True):
     path: Path
     line: int  # numbered from 1
 
@@ -30,16 +29,14 @@ class FromFile:
         return f"{shown(str(self.path))}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class FromVariable:
+class FromVariable(Struct, frozen=True):
     name: str
 
     def __str__(self) -> str:
         return f"environment variable {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class FromPlace:
+class FromPlace(Struct, frozen=True):
     """Follows from where the command was started: the store that was found, or the default place."""
 
     words: str
@@ -51,8 +48,7 @@ class FromPlace:
 Origin = FromDefault | FromFile | FromVariable | FromPlace
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing that is wrong: `key` as in `queue.url` or `paths[0].name`; the text never holds a secret."""
 
     key: str
@@ -60,8 +56,7 @@ class Problem:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """Which key was set where; keys are dotted, entries of lists have `[n]`."""
 
     config_path: Path | None = None

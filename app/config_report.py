@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from app.config import Loaded, read
 from app.config_origins import FromDefault, FromPlace, Origin, Sources, shown
@@ -22,8 +22,7 @@ Plain = str | int | float | bool | list[str] | None
 _ADDRESSES = frozenset({"queue.url", "embeddings.base_url"})
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveValue:
+class EffectiveValue(Struct, frozen=True):
     """One key as it is in effect, fit to be shown: secrets are masked."""
 
     key: str
@@ -31,8 +30,7 @@ class EffectiveValue:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A configuration without errors, and what is worth a look."""
 
     loaded: Loaded

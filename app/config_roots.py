@@ -2,8 +2,9 @@
 
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.config_origins import Problem, Sources, has_control_characters, shown
 from app.config_schema import PathBlock
@@ -14,8 +15,7 @@ _LINK_FIELDS = ("path", "absolute_path", "start_line", "heading_anchor")
 _REFUSED_LINK_SCHEMES = ("javascript:", "data:", "vbscript:")  # a link is shown to people who click it
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """What relative paths are relative to: the file's folder for the file, else the working directory."""
 
     cwd: Path

@@ -6,8 +6,9 @@ record, which is no fault; the other way round it would seem older.
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from domain.errors import KnowledgeError
 from domain.files import Outcome

@@ -5,8 +5,9 @@ The folders are walked as a run would walk them, and compared with what is store
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct, field
 
 from app.planning import RootRun, plan_root
 from app.roots import scopes_of_run
@@ -19,8 +20,7 @@ from store.port import Snapshot, StoredFile
 from store.state_port import RemovalCandidate
 
 
-@dataclass(frozen=True, slots=True)
-class RootCoverage:
+class RootCoverage(Struct, frozen=True):
     """Files of one root with an indexed extension: `seen` is the sum of `indexed`, `skipped`, `failed` and `new`."""
 
     root: str

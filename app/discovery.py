@@ -6,9 +6,10 @@ Cheap: a few stat calls per folder; YAML is loaded only for an agent.yaml that m
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
+
+from msgspec import Struct
 
 from app.places import absolute, is_file, is_folder
 from domain.errors import UsageError
@@ -27,8 +28,7 @@ _MAX_LOOKED_AT_BYTES = 1024 * 1024
 How = Literal["named", "found", "store", "directory", "nothing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     """What was found. With a configuration its own `directory` decides: then `Settings.home` is the home."""
 
     how: How

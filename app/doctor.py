@@ -5,8 +5,9 @@ decides the exit status.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.consistency_check import Recorded
 from app.discovery import Located
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 FATAL_STATUS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _StateView:
+class _StateView(Struct, frozen=True):
     """What the other checks take from state.db."""
 
     results: tuple[CheckResult, ...] = ()

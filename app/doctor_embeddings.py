@@ -5,12 +5,13 @@ where searches would answer wrongly or not at all: without a server, words are s
 """
 
 import asyncio
-import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
+
+import msgspec
 
 from app.config import embeddings_key
 from app.present import count
@@ -60,7 +61,7 @@ def probe_model(settings: EmbeddingsSettings) -> Probe:
     """Raises EmbeddingsUnavailableError, ConfigurationError."""
     from embedding.build import make_embedder
 
-    capped = dataclasses.replace(settings, timeout_s=min(settings.timeout_s, PROBE_LIMIT_S))
+    capped = msgspec.structs.replace(settings, timeout_s=min(settings.timeout_s, PROBE_LIMIT_S))
 
     async def ask() -> Probe:
         embedder = make_embedder(capped, embeddings_key(capped))

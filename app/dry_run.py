@@ -4,9 +4,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.index_request import IndexRequest
 from app.left_alone import failures_below
@@ -32,8 +34,7 @@ FILES_PER_SECOND = 5_000
 NO_EXTENSION = "(none)"
 
 
-@dataclass(frozen=True, slots=True)
-class RootForecast:
+class RootForecast(Struct, frozen=True):
     """What would become of one root's files. `check`: read, since they may have changed."""
 
     name: str
@@ -45,8 +46,7 @@ class RootForecast:
     remove: int
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """What a run would do. `check` holds every known file when all are to be cut anew (`is_reindex`)."""
 
     home: Path
@@ -103,8 +103,7 @@ class _Stored:
             yield file
 
 
-@dataclass(slots=True)
-class _Counted:
+class _Counted(Struct):
     """What the plan of one root yields, added up."""
 
     add: int = 0

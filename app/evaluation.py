@@ -6,10 +6,12 @@ than 50 documents, those of a deeper search follow, so that recall is that of th
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.evaluation_collection import Question, questions_of, read_documents, read_judged
 from app.evaluation_scratch import ScratchBase, scratch_base
@@ -62,8 +64,7 @@ class Probe(NamedTuple):
         return QueryVector(Tier(TierKind(mode), active.identity.model, active.identity.dimension), self.vector)
 
 
-@dataclass(frozen=True, slots=True)
-class ModeScores:
+class ModeScores(Struct, frozen=True):
     """Of all queries in one mode; there is at least one."""
 
     mode: EvaluatedMode
@@ -86,8 +87,7 @@ class ModeScores:
         return median(query.milliseconds for query in self.queries)
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """What was measured, and on how much."""
 
     collection: Path

@@ -10,10 +10,10 @@ is not relevant. Files are UTF-8; lines of blanks are passed over; the larger of
 
 from collections.abc import Collection as Known
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from app.places import exists, is_folder
 from app.present_safe import one_line
@@ -32,16 +32,14 @@ class CollectionDocument(msgspec.Struct, frozen=True):
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """The queries of a collection, and for each what finding a document is worth (1: relevant)."""
 
     queries: Mapping[str, str]
     gains: Mapping[str, Mapping[str, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A query that has a relevant document."""
 
     id: str
@@ -49,8 +47,7 @@ class Question:
     gains: Mapping[str, float]  # by the document's id; 1 for each relevant one
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
+class Questions(Struct, frozen=True):
     asked: tuple[Question, ...]
     without_relevant: int  # queries left out: no document of the collection answers them
     of_unknown: int  # judgements left out: of a query or a document that is not there

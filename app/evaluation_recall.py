@@ -8,10 +8,11 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
 
 from app.wiring import readable_base
 from domain.errors import SemanticNotConfiguredError, UsageError
@@ -48,8 +49,7 @@ class Probe(NamedTuple):
     own: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RecallScores:
+class RecallScores(Struct, frozen=True):
     """Of all probes of one source; there is at least one."""
 
     source: Source
@@ -71,8 +71,7 @@ class RecallScores:
         return median(self.exact_milliseconds)
 
 
-@dataclass(frozen=True, slots=True)
-class RecallReport:
+class RecallReport(Struct, frozen=True):
     model: str
     dimension: int
     vectors: int  # that stand for a chunk

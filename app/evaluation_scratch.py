@@ -3,8 +3,10 @@
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.evaluation_collection import DOCUMENTS, CollectionDocument
 from app.index_request import Announce, IndexRequest
@@ -20,8 +22,7 @@ _PREFIX = "knowledge-eval-"
 _MAX_FILE_BYTES = 64 * 1024 * 1024  # a document is in the measurement, however long
 
 
-@dataclass(frozen=True, slots=True)
-class ScratchBase:
+class ScratchBase(Struct, frozen=True):
     settings: Settings
     report: IndexReport
     ids: dict[str, str]  # the collection's id of each document, by its key in the base

@@ -5,9 +5,10 @@ The file is looked at, and read where a run would read it; nothing is written.
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from app.consistency import standing_of
 from app.file_places import AskedBy, FilePlace, path_of, place_of
@@ -38,8 +39,7 @@ NextAction = Literal[
 told now; `walk`: of a folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
+class NextStep(Struct, frozen=True):
     """What the next run would do with the file, as far as can be told now."""
 
     action: NextAction
@@ -48,8 +48,7 @@ class NextStep:
     chunks: int | None = None  # of a document that would be written
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """All that is known of a file. `key` is "" outside of every root."""
 
     target: str  # as it was asked for
@@ -74,8 +73,7 @@ class Explanation:
         return 4 if self.state == "absent" else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     """What is on record of a place."""
 
     document: StoredDocument | None

@@ -114,7 +114,7 @@ def _trace(asked: _Asked, *, is_indexed: bool) -> QueryTrace:
 
 
 def _deeper(request: SearchRequest) -> SearchRequest:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(request, depth=SHOWN_BEYOND)
 

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from app.file_places import AskedBy, place_of
 from app.receipts import require_built
@@ -27,8 +28,7 @@ RunPaths = Callable[[tuple[Path, ...]], Ran]
 """Begins a run over these files or folders, or has the service begin it; says what came of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToRetry:
+class ToRetry(Struct, frozen=True):
     """What is to be tried again. `gone`: their files are not there any more; `left`: their roots are in no
     configuration any more, so that no run looks at them."""
 
@@ -38,8 +38,7 @@ class ToRetry:
     left: tuple[FailureRecord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Retried(Generic[Ran]):
+class Retried(Generic[Ran], Struct, frozen=True):
     """`ran` is None where no file was there to be tried."""
 
     tried: ToRetry

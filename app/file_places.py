@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.places import absolute
 from app.roots import RootScope, scopes_of_run
@@ -20,16 +21,14 @@ from store.state_port import RootRecord
 _NO_NAMES = frozenset(("", ".", ".."))
 
 
-@dataclass(frozen=True, slots=True)
-class AskedBy:
+class AskedBy(Struct, frozen=True):
     """Who asks: relative paths are below `cwd`."""
 
     cwd: Path
     user_home: str
 
 
-@dataclass(frozen=True, slots=True)
-class FilePlace:
+class FilePlace(Struct, frozen=True):
     """A path below a root. `scope` is None where no run looks at the root any more."""
 
     key: str  # as the index writes it

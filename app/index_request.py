@@ -1,14 +1,14 @@
 """What an index run is asked, and what it tells before it sends anything: known before a run is imported."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from store.run_port import RunTrigger
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingNotice:
+class EmbeddingNotice(Struct, frozen=True):
     """What is told before the first text of a base goes to an embeddings server. `texts` is an estimate."""
 
     host: str
@@ -21,8 +21,7 @@ class EmbeddingNotice:
 Announce = Callable[[EmbeddingNotice], None]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRequest:
+class IndexRequest(Struct, frozen=True):
     """What a run is asked for, and by what."""
 
     paths: tuple[Path, ...] = ()

@@ -3,10 +3,11 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from app.approving import approved_removals
 from app.assignment import PipelinePlan, VectorPlan
@@ -100,8 +101,7 @@ def _new_run(request: IndexRequest, roots: Sequence[RootRun], started_ns: int) -
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """A run under way."""
 
     base: RunBase

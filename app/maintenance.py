@@ -6,8 +6,9 @@ state.db first, then the effect to knowledge.db, then the outcome to state.db; e
 
 import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.beside_service import refuse_beside_service
 from app.compacting import CompactReport, compact
@@ -45,8 +46,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ResetReport:
+class ResetReport(Struct, frozen=True):
     """What a reset has dropped; None where it could not be counted any more."""
 
     home: Path
@@ -56,8 +56,7 @@ class ResetReport:
     is_repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RebuildReport:
+class RebuildReport(Struct, frozen=True):
     home: Path
     chunks: int
     substring_chunks: int

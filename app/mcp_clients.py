@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+
+from msgspec import Struct
 
 from app.config_loaded import Loaded
 from app.discovery import DIRECTORY_VARIABLE
@@ -16,8 +17,7 @@ SERVER_KEY = "knowledge"
 MAX_SHOWN_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """How a client is to start the server: an absolute command, its arguments, variables to set, and the names of
     those to hand on."""
 
@@ -27,8 +27,7 @@ class Launch:
     handed_on: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(Struct, frozen=True):
     """`place`: the file that the snippet belongs into, in words."""
 
     place: str

@@ -5,9 +5,10 @@ profile's to say, and changes nothing about what may be called (S4-18).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
+
+from msgspec import Struct
 
 from app.present_safe import name
 from domain.errors import ConfigurationError, UsageError
@@ -19,8 +20,7 @@ READ = "knowledge_read"
 MAX_SHOWN_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDeclaration:
+class ToolDeclaration(Struct, frozen=True):
     """A tool that may be exposed; one of class `write` needs `mcp.allow_write` besides.
 
     `profile`: the smaller of the two whose lists hold it. What a tool does not say of itself is the narrower (S4-28):

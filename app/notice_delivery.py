@@ -12,8 +12,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from app.config import secret
 from domain.settings import NotifySettings
@@ -28,8 +29,7 @@ ANSWER_CAP_BYTES = 2000
 _JSON = {"Content-Type": "application/json", "User-Agent": "knowledge", "Connection": "close"}
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """How a message fared. `detail` holds no secret: of an address, its host alone."""
 
     is_delivered: bool

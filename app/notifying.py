@@ -5,8 +5,9 @@ Deciding is pure; what was told is remembered only once it has arrived, so what 
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from app.notice_delivery import Delivery, deliver
 from app.overdue import overdue_since_ns
@@ -24,8 +25,7 @@ _SEVERITY = ("done", "partial", "removals_held", "failed")
 RunStanding = Literal["done", "partial", "removals_held", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """The states that are told of, now."""
 
     runs: Mapping[str, tuple[RunStanding, RunRecord]] = field(default_factory=dict)  # by `run:<kind>:<root>`
@@ -33,8 +33,7 @@ class Situation:
     overdue: Mapping[str, int | None] = field(default_factory=dict)  # by schedule: without success since; None = not so
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One message: an event, and the subjects whose state it changes."""
 
     event: NotifyEvent
@@ -46,8 +45,7 @@ class Notice:
     files: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What is to be told, and what has changed without being worth a message."""
 
     notices: tuple[Notice, ...]

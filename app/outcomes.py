@@ -1,9 +1,10 @@
 """How a run's files have ended: added up while it goes on, and reported at its end."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from app.progress import RunProgress
 from app.removing import RemovalReport
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from workers.checking import FinishedPage
 
 
-@dataclass(frozen=True, slots=True)
-class FirstFailure:
+class FirstFailure(Struct, frozen=True):
     """How many files failed for one reason, and the first of them."""
 
     reason: str
@@ -33,8 +33,7 @@ class FirstFailure:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class VectorReport:
+class VectorReport(Struct, frozen=True):
     """What a run did for the vector tier. `activated`: a newly built identity answers from now on."""
 
     identity: VectorIdentity
@@ -47,8 +46,7 @@ class VectorReport:
     building: bool = False  # the new vectors are not complete: the old ones go on answering
 
 
-@dataclass(frozen=True, slots=True)
-class IndexReport:
+class IndexReport(Struct, frozen=True):
     """How a run has ended; the words are made in app.present."""
 
     home: Path

@@ -10,13 +10,13 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import aiosqlite
 from arq.connections import ArqRedis
 from arq.worker import Worker
+from msgspec import Struct
 
 from app.assignment import PipelinePlan, assignment_of
 from app.page_embedder import page_embedder
@@ -74,8 +74,7 @@ class Watching(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineResult:
+class PipelineResult(Struct, frozen=True):
     """What the caller cannot see through `observe`."""
 
     gave_up: tuple[FileFailure, ...]
@@ -143,8 +142,7 @@ async def run_pipeline(
         return PipelineResult(tuple(dispatcher.gave_up), tuple(writer.holds_s))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wiring:
+class _Wiring(Struct, frozen=True):
     """The parts of a run that its workers are built from."""
 
     plan: PipelinePlan

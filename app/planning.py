@@ -1,10 +1,11 @@
 """The plan of a run over its roots: what `index` queues and `index --dry-run` counts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from app.progress import RunProgress
 from app.roots import RootScope
@@ -41,8 +42,7 @@ def no_failures(prefix: str) -> Iterable[FailureRecord]:
     return ()
 
 
-@dataclass(slots=True)
-class RootRun:
+class RootRun(Struct):
     """One root on its way through a run."""
 
     scope: RootScope

@@ -20,7 +20,7 @@ _STATES: dict[str, RunState] = {
 
 @dataclass(slots=True)
 class RunProgress:
-    """Counters of a run; they only grow."""
+    """Counters of a run; they only grow. No value: who looks on derives from it."""
 
     tallies: Sequence[PlanTally] = ()  # one a root, of all roots from the start
     stage: Stage = "walking"

@@ -6,9 +6,10 @@ write-ahead log. Backups, and what a file system keeps of blocks that it has fre
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from app.receipts import record_receipt, require_built
 from app.removal_command import PurgeReport, RemoveReport, command_for, remove

@@ -7,8 +7,9 @@ A command makes one for its own search, and only when the query is to be embedde
 import asyncio
 import threading
 from concurrent.futures import wait
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from domain.errors import ConfigurationError, EmbeddingsChangedError
 from domain.settings import EmbeddingsSettings

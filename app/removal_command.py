@@ -9,10 +9,11 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from app.last_room import with_last_room
 from app.receipts import record_receipt, require_built, run_record
@@ -33,8 +34,7 @@ LEFTOVER_STATUS = 3  # finished, but not everything that was asked for (R37)
 REMOVALS_PER_GROUP = 200  # a group of this many stays well below the time that a lock may be held (R24)
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedTarget:
+class RemovedTarget(Struct, frozen=True):
     """What became of one name that was given to `rm`."""
 
     argument: str
@@ -43,8 +43,7 @@ class RemovedTarget:
     is_still_there: bool  # the file or folder exists: the next run that sees it adds it again
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedRoot:
+class RemovedRoot(Struct, frozen=True):
     """A root that was taken out with everything that is known of it."""
 
     name: str
@@ -55,8 +54,7 @@ class RemovedRoot:
     is_configured: bool  # still in the configuration: the next run adds it again
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeReport:
+class PurgeReport(Struct, frozen=True):
     """What became of the base's files after a removal, and what a search of them has found."""
 
     bytes_before: int  # of knowledge.db with its log
@@ -85,8 +83,7 @@ class _Removing(NamedTuple):
     change_numbers: Iterator[int]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveReport:
+class RemoveReport(Struct, frozen=True):
     """`n of m`: how many of the given names had something to remove."""
 
     home: Path

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from domain.errors import UsageError
 from domain.keys import is_utf8, path_below_root, root_of
@@ -15,8 +16,7 @@ from store.state_port import RootRecord
 _PATH_BEGINNINGS = ("/", "./", "../", "~", f".{os.sep}", f"..{os.sep}")
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalTarget:
+class RemovalTarget(Struct, frozen=True):
     """One name as it was given, and the key or key prefix (ending in `/`) it means; "" for nothing indexed."""
 
     argument: str

@@ -5,10 +5,12 @@ The candidates that are left on record afterwards are those that were held: the 
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import count as numbers_from
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.assignment import VectorPlan
 from app.planning import RootRun, walk_rules
@@ -31,8 +33,7 @@ CHANGES_OF_REMOVALS: tuple[Change, ...] = ("removed", "moved")
 _NO_STAT = FileStat(0, 0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldRemovals:
+class HeldRemovals(Struct, frozen=True):
     """A root whose removals were not applied, and why."""
 
     root: str
@@ -42,8 +43,7 @@ class HeldRemovals:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalReport:
+class RemovalReport(Struct, frozen=True):
     """What became of the candidates of a run."""
 
     removed: int = 0

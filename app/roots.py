@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.places import is_folder
 from domain.errors import UsageError
@@ -12,8 +14,7 @@ from domain.settings import RootSettings, Settings
 from store.state_port import RootRecord
 
 
-@dataclass(frozen=True, slots=True)
-class RootScope:
+class RootScope(Struct, frozen=True):
     """What a run looks at of one root."""
 
     record: RootRecord

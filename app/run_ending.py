@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from app.left_alone import forget_unmet
 from app.outcomes import IndexReport, Outcomes
@@ -15,8 +16,7 @@ from store.state import SqliteStateStore
 ROOT_UNREADABLE = "root_unreadable"  # the cause of a run that could read no file of a root
 
 
-@dataclass(frozen=True, slots=True)
-class EndedRun:
+class EndedRun(Struct, frozen=True):
     """A run whose effects are in knowledge.db, and whose end is not in state.db yet."""
 
     report: IndexReport

@@ -1,11 +1,11 @@
 """What a run is asked for, as state.db keeps it beside a run that a service is to begin."""
 
-import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, get_args
+
+from msgspec import Struct
 
 from app.config_schema import MAX_REQUESTS_PER_MINUTE, MAX_WORKERS
 from domain.errors import UsageError
@@ -17,8 +17,7 @@ _DIGEST = re.compile(r"[0-9a-f]{0,128}")
 _HINT = "it was written by another version of this program, or by hand: cancel the run and ask for it again"
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True):
     """Everything that whoever begins a run has to know of it, beside its settings."""
 
     kind: RunKind = "index"
@@ -38,14 +37,14 @@ class RunRequest:
 
     def to_json(self) -> dict[str, object]:
         """Every field by its name; lists for tuples."""
-        fields = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return {name: list(value) if isinstance(value, tuple) else value for name, value in fields}
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> "RunRequest":
         """What `to_json` gave; a key that is not there has its default. Raises UsageError for a key that is not
         known, and for a value of another type or out of its bounds."""
-        known = {field.name: getattr(_DEFAULT, field.name) for field in dataclasses.fields(cls)}
+        known = {name: getattr(_DEFAULT, name) for name in cls.__struct_fields__}
         taken: dict[str, Any] = {}
         for key, given in value.items():
             if key not in known:

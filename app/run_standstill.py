@@ -4,8 +4,9 @@ Dead and silent are told apart by two things that cannot lie: a lock is given ba
 a lease runs out when its process does nothing. Whoever has the lock and no lease was stopped, or gets no processor.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from domain.errors import ConfigurationError, QueueError
 from domain.layout import BaseLayout
@@ -25,8 +26,7 @@ Who = Literal["queue", "scheduler", "worker", "writer"]
 How = Literal["dead", "silent", "slow"]
 
 
-@dataclass(frozen=True, slots=True)
-class Standstill:
+class Standstill(Struct, frozen=True):
     """Who keeps a run from getting on. `dead`: no such process; `silent`: there is one, and it does nothing; `slow`: it
     answers, and has work in hand."""
 

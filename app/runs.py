@@ -6,8 +6,10 @@ state.db says what a run has told of itself last; whether anybody still works on
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from typing import get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.approving import HELD, HeldList, held_list, why_not_approvable
 from app.beside_service import is_service_up
@@ -40,8 +42,7 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 _LIST_HINT = "`knowledge runs` lists them"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRun:
+class ShownRun(Struct, frozen=True):
     """A run as it is now: `run.state` and `run.cause` are what the locks say too."""
 
     run: RunRecord

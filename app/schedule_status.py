@@ -1,6 +1,6 @@
 """The schedules of a base as values: when each runs next, what came of its last run, who is there to run it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from domain.layout import BaseLayout
 from domain.settings import ScheduleSettings, Settings
@@ -16,8 +16,7 @@ from store.state import SqliteStateStore
 SHOWN_TICKS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleStatus:
+class ScheduleStatus(Struct, frozen=True):
     """A schedule, its next ticks without their delays, and what is on record of it. Times in nanoseconds."""
 
     schedule: ScheduleSettings
@@ -29,8 +28,7 @@ class ScheduleStatus:
     last_run: RunRecord | None  # None: there was none, or it is forgotten
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulesStatus:
+class SchedulesStatus(Struct, frozen=True):
     schedules: tuple[ScheduleStatus, ...]
     scheduler: str  # who runs them, in words; "" = nobody
 

@@ -6,8 +6,9 @@ once, an end recorded once.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from app.run_request import RunRequest
 from domain.settings import ScheduleSettings, Settings
@@ -24,8 +25,7 @@ TRUSTED_AHEAD_NS = 48 * 3600 * NS
 WindowWish = Literal["pause", "go on", ""]
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleEvent:
+class ScheduleEvent(Struct, frozen=True):
     """What has become of a tick, to be logged, counted and told."""
 
     schedule: str

@@ -3,8 +3,9 @@ is away. What takes longer than anybody waits for goes on by itself."""
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from app.last_room import with_last_room
 from app.maintenance import RebuildReport

@@ -2,9 +2,10 @@
 
 import threading
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from app.index_numbers import IndexNumbers, IndexWatch
 from domain.errors import KnowledgeError, StorageError
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from scheduler.queue.numbers import QueueNumbers
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceHealth:
+class ServiceHealth(Struct, frozen=True):
     """What cannot be known is None, never 0."""
 
     index: IndexNumbers | None = None  # None: there is none yet, or `problem` says why it cannot be looked at

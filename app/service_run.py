@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.assignment import VectorPlan
 from app.index_request import IndexRequest
@@ -32,8 +34,7 @@ NUMBERS_OF_ONE_PROCESS = 10_000_000_000  # pages of a run that another scheduler
 STORED_OUTCOMES = (Outcome.ADDED.value, Outcome.UPDATED.value, Outcome.UNCHANGED.value)
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceBase:
+class ServiceBase(Struct, frozen=True):
     """A base whose writer is another process (app.wiring.RunBase)."""
 
     layout: BaseLayout
@@ -41,8 +42,7 @@ class ServiceBase:
     writer: QueuedWriter
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceRun:
+class ServiceRun(Struct, frozen=True):
     """A run that has begun, and what it is carried out with."""
 
     settings: Settings

@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.places import absolute
 from app.present import no_documents_error, standing_notes
@@ -23,8 +24,7 @@ _LINES_HINT = "write --lines FIRST-LAST, for example --lines 10-20, 10- or 10"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # a line ends at LF, CRLF or a lone CR (R13)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownChunk:
+class ShownChunk(Struct, frozen=True):
     """The chunk that a citation names, with the neighbours that were asked for, in order."""
 
     document: StoredDocument
@@ -33,8 +33,7 @@ class ShownChunk:
     opening: str = ""  # what stands before the document's first body, its frontmatter above all
 
 
-@dataclass(frozen=True, slots=True)
-class ShownDocument:
+class ShownDocument(Struct, frozen=True):
     """A document's text as it was indexed, or some of its lines."""
 
     document: StoredDocument
@@ -47,8 +46,7 @@ class ShownDocument:
 Shown = ShownChunk | ShownDocument
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRequest:
+class ShowRequest(Struct, frozen=True):
     """`target` as it was typed."""
 
     target: str
@@ -57,8 +55,7 @@ class ShowRequest:
     lines: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPlaces:
+class KnownPlaces(Struct, frozen=True):
     """Where keys come from: recorded roots, configured ones (whose paths may be links), the working directory."""
 
     records: Sequence[RootRecord]

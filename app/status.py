@@ -1,9 +1,10 @@
 """The state of a base as a value: which index, how complete, how old, what runs, what failed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from app.consistency import standing_among
 from app.wiring import ReadableBase
@@ -23,8 +24,7 @@ _EVERYTHING = Visibility.everything()
 RootKind = Literal["configured", "recorded", "left"]  # left: recorded, but no longer in the configuration
 
 
-@dataclass(frozen=True, slots=True)
-class RootStatus:
+class RootStatus(Struct, frozen=True):
     """A root and what of it is in the index."""
 
     name: str
@@ -38,8 +38,7 @@ class RootStatus:
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroup:
+class FailureGroup(Struct, frozen=True):
     """Files that failed for one reason and still do."""
 
     reason: str
@@ -49,8 +48,7 @@ class FailureGroup:
     last_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class BaseStatus:
+class BaseStatus(Struct, frozen=True):
     """What `knowledge status`, `stats` and `sources` show."""
 
     home: Path

@@ -7,9 +7,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from domain.files import Reason
 
@@ -21,8 +22,7 @@ _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")  # of Docker, of Podman
 _EFFECTIVE = os.access in os.supports_effective_ids
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableRoot:
+class UnreadableRoot(Struct, frozen=True):
     """A root without a readable file, and the first thing in it that was refused."""
 
     name: str

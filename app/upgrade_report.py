@@ -1,9 +1,10 @@
 """What `knowledge upgrade` is asked and what it has done, as values; the words are made in app.present_upgrade."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from app.outcomes import IndexReport
 from app.removing import HeldRemovals
@@ -21,8 +22,7 @@ class UpgradeStatus(StrEnum):
     HELD = "held"
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradeRequest:
+class UpgradeRequest(Struct, frozen=True):
     """What the command line asks for."""
 
     dry_run: bool = False
@@ -50,8 +50,7 @@ NO_VECTORS_TAKEN = TakenVectors()
 NOTHING_MISSING = MissingDocuments(0, ())
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradeReport:
+class UpgradeReport(Struct, frozen=True):
     """How an upgrade has ended. Sizes in bytes; None where something is not known."""
 
     home: Path

@@ -8,7 +8,9 @@ is gone on with; an upgrade that fails or is held says nothing in state.db that 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.beside_service import refuse_beside_service
 from app.dry_run import forecast
@@ -44,8 +46,7 @@ from store.upgrade_source import OldStore, read_old_store
 PURPOSE = "knowledge upgrade"
 
 
-@dataclass(frozen=True, slots=True)
-class _Upgrade:
+class _Upgrade(Struct, frozen=True):
     """An upgrade under way, over the base whose lock is held."""
 
     settings: Settings

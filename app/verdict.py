@@ -1,8 +1,9 @@
 """Whether somebody should look: a base's state in one word, for cron and monitoring."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from app.overdue import overdue_since_ns
 from app.status import BaseStatus
@@ -20,8 +21,7 @@ class Level(IntEnum):
     CRITICAL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that is not as it should be: a stable code, and what it is about (a count, or a name)."""
 
     level: Level
@@ -30,8 +30,7 @@ class Finding:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     findings: tuple[Finding, ...]  # the worst first
 
     @property

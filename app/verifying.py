@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.consistency_check import NAME, Recorded, check_consistent
 from app.wiring import WritableBase
@@ -21,8 +22,7 @@ from store.state import SqliteStateStore
 from store.state_connection import RECORD_LOST, RECORD_LOST_HINT, is_record_lost
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(Struct, frozen=True):
     """Every check with its state; nothing that was not run counts as passed."""
 
     home: Path

@@ -8,9 +8,10 @@ import contextlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from app.roots import RootScope, scopes_of_run
 from domain.errors import (
@@ -39,8 +40,7 @@ NoticeKind = Literal["watching", "root_missing", "root_back", "limited", "retryi
 _PASSING = (LockedError, EmbeddingsUnavailableError, QueueError, StorageError)  # over by itself, or by somebody else
 
 
-@dataclass(frozen=True, slots=True)
-class WatchNotice:
+class WatchNotice(Struct, frozen=True):
     """What whoever watches is told beside the passes. Words are made in app.present_watch."""
 
     kind: NoticeKind
@@ -52,8 +52,7 @@ class WatchNotice:
     retry_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
+class WatchOptions(Struct, frozen=True):
     """How a watch goes about it."""
 
     debounce_s: float = DEFAULT_DEBOUNCE_S

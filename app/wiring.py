@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from domain.errors import KnowledgeError, LockedError, NotBuiltError
 from domain.layout import BaseLayout
@@ -43,8 +44,7 @@ class RunBase(Protocol):
     def writer(self) -> RunWriter: ...
 
 
-@dataclass(frozen=True, slots=True)
-class WritableBase:
+class WritableBase(Struct, frozen=True):
     """A base held for writing: its lock is ours for as long as the value is used."""
 
     layout: BaseLayout
@@ -52,8 +52,7 @@ class WritableBase:
     writer: SqliteStoreWriter
 
 
-@dataclass(frozen=True, slots=True)
-class ReadableBase:
+class ReadableBase(Struct, frozen=True):
     """A base open for reading."""
 
     layout: BaseLayout

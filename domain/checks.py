@@ -1,8 +1,9 @@
 """Results of checks in three states: what was not run never reads as passed (S0-52)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class CheckState(StrEnum):
@@ -11,8 +12,7 @@ class CheckState(StrEnum):
     NOT_RUN = "not_run"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """One check. `name` is stable; `detail` says what was seen, `hint` names the command that mends it."""
 
     name: str

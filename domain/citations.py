@@ -1,6 +1,6 @@
 """Citations: `<document key>#<ordinal>`, printed and read by one value (S0-38)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from domain.errors import CitationMalformedError
 
@@ -12,8 +12,7 @@ _SHOWN_CHARS = 80
 _HINT = "a citation is PATH#NUMBER as `search` prints it, for example docs/design.md#3"
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Struct, frozen=True):
     """One chunk of one document: `key` as stored, `ordinal` from 0."""
 
     key: str

@@ -3,11 +3,10 @@
 The id is recorded in the receipts of state.db once the command has taken effect: run twice, one effect (R22).
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveCommand:
+class RemoveCommand(Struct, frozen=True):
     """Remove documents by key (`docs/a.md`) or key prefix (`docs/old/`), or a root with all that is known of it."""
 
     id: str
@@ -17,8 +16,7 @@ class RemoveCommand:
     kind = "rm"
 
 
-@dataclass(frozen=True, slots=True)
-class ResetCommand:
+class ResetCommand(Struct, frozen=True):
     """Drop and make anew everything that is derived from the files; roots and history stay."""
 
     id: str
@@ -26,8 +24,7 @@ class ResetCommand:
     kind = "reset"
 
 
-@dataclass(frozen=True, slots=True)
-class RebuildCommand:
+class RebuildCommand(Struct, frozen=True):
     """Make the full-text tables again from the chunks that are stored."""
 
     id: str
@@ -35,8 +32,7 @@ class RebuildCommand:
     kind = "rebuild"
 
 
-@dataclass(frozen=True, slots=True)
-class CompactCommand:
+class CompactCommand(Struct, frozen=True):
     """Merge full text, drop vectors that nothing has, give empty pages back."""
 
     id: str
@@ -44,8 +40,7 @@ class CompactCommand:
     kind = "compact"
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeCommand:
+class PurgeCommand(Struct, frozen=True):
     """Leave nothing of removed texts in the base's files; follows a RemoveCommand."""
 
     id: str

@@ -1,12 +1,16 @@
 """Values of files on their way through a run: what stat says, what is asked of a worker, what came of it."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct, field
 
 
-class FileStat(NamedTuple):
-    """What decides that a file did not change (R26). Inode and device are folded into signed 64 bits."""
+class FileStat(Struct, frozen=True, gc=False, array_like=True):
+    """What decides that a file did not change (R26). Inode and device are folded into signed 64 bits.
+
+    In this order it stands in rows, and as an array in what is sent.
+    """
 
     size_bytes: int
     mtime_ns: int
@@ -60,8 +64,7 @@ PageKind = Literal["check", "vectors"]
 """`check`: files to be read; `vectors`: stored documents that lack their vectors."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileCheck:
+class FileCheck(Struct, frozen=True):
     """One file of a page: to be read, hashed and, when its hash is another than the stored one, cut."""
 
     key: str
@@ -69,8 +72,7 @@ class FileCheck:
     is_suspect: bool = False  # it ended whoever read it the last time: its page is one of its own, and `alone`
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """The files that one job carries (R23), all of one root, in key order."""
 
     number: int  # from 1, in plan order; unique in its run
@@ -80,8 +82,7 @@ class Page:
     alone: bool = False  # each file in a limited process of its own: it is suspected of ending the one that reads it
 
 
-@dataclass(frozen=True, slots=True)
-class FileFailure:
+class FileFailure(Struct, frozen=True):
     """A file that could not be checked; its stored document, if any, stays (R33)."""
 
     key: str
@@ -90,8 +91,7 @@ class FileFailure:
     stat: FileStat | None = None  # when it was tried; None: nobody knows, so it is tried again whenever it is met
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeCounts:
+class OutcomeCounts(Struct, frozen=True):
     """How many files ended how; adds up without loss."""
 
     counts: dict[str, int] = field(default_factory=dict)

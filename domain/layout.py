@@ -1,7 +1,8 @@
 """Every path of a base's home directory, made in one place."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 DATABASE_NAME = "knowledge.db"
 STATE_NAME = "state.db"
@@ -9,8 +10,7 @@ LOCK_NAME = "knowledge.lock"
 SPOOL_NAME = "spool"
 
 
-@dataclass(frozen=True, slots=True)
-class BaseLayout:
+class BaseLayout(Struct, frozen=True):
     """The files of one base below its home directory (absolute)."""
 
     home: Path

@@ -1,15 +1,15 @@
 """The settings of a base as values: units in names, nothing read here (app.config fills them)."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 EXTENSIONS = (".md", ".markdown", ".txt", ".text")
 MAX_FILE_BYTES = 512 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RootSettings:
+class RootSettings(Struct, frozen=True):
     """One root: a folder that is indexed in place and never written to."""
 
     path: Path  # absolute
@@ -25,16 +25,14 @@ class RootSettings:
     held_removals: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSettings:
+class QueueSettings(Struct, frozen=True):
     url: str = ""  # "": the bundled Valkey, started when there is work to queue
     files_per_job: int = 64
     workers: int = 0  # worker processes; 0 = chosen by the run
     password_file: Path | None = None  # absolute; read when the queue is asked, the password is in no value of ours
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingsSettings:
+class EmbeddingsSettings(Struct, frozen=True):
     """The vector tier; there is none without this value (S1-10)."""
 
     provider: Literal["openai", "local"] = "openai"
@@ -57,8 +55,7 @@ class EmbeddingsSettings:
 ScheduleKind = Literal["index", "reindex", "verify", "compact"]
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleSettings:
+class ScheduleSettings(Struct, frozen=True):
     """A run at set times."""
 
     name: str
@@ -77,8 +74,7 @@ NotifyEvent = Literal["failed", "partial", "removals_held", "quarantined", "over
 NOTIFY_EVENTS: tuple[NotifyEvent, ...] = ("failed", "partial", "removals_held", "quarantined", "overdue", "recovered")
 
 
-@dataclass(frozen=True, slots=True)
-class NotifySettings:
+class NotifySettings(Struct, frozen=True):
     """Who is told when a state changes: one of an address and a program."""
 
     url_env: str = ""  # NAME of the variable with the address that gets a POST
@@ -94,8 +90,7 @@ ServerAuth = Literal["token", "proxy"]
 """token: callers show a token, where one is configured; proxy: a trusted proxy says who asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class McpSettings:
+class McpSettings(Struct, frozen=True):
     """What agents are given (R9)."""
 
     tools: tuple[str, ...] = ()  # names; () = none
@@ -104,8 +99,7 @@ class McpSettings:
     port: int = 0  # of a listener with nothing but /mcp; 0: /mcp is on the server's port
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
+class ServerSettings(Struct, frozen=True):
     """Where roles of a service are asked, and by whom."""
 
     host: str = "127.0.0.1"
@@ -125,8 +119,7 @@ class ServerSettings:
     base_path: str = ""  # "" or "/prefix": what stands before every path of ours
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What one command works with: which base, where it lies, what it indexes."""
 
     identity: str

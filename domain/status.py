@@ -1,8 +1,9 @@
 """Closed sets of states that answers carry. The words for people are made in app.present."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
+
+from msgspec import Struct
 
 
 class TierKind(StrEnum):
@@ -26,8 +27,7 @@ class DegradeCause(StrEnum):
     CHANGED = "embeddings_changed"  # the stored vectors are not those of the configuration; a search refuses
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(Struct, frozen=True):
     """What ranks answers, or ranked one. Its line of text is a function of this value and made in one place."""
 
     kind: TierKind = TierKind.LEXICAL

@@ -4,14 +4,14 @@ What is measured is told where it arises, once a page or a request, never once a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 MeasureKind = Literal["counter", "gauge", "histogram"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Measure:
+class Measure(Struct, frozen=True, eq=False):
     """One number, by its exported name, which ends in its unit. Measures are compared by being the same one."""
 
     name: str

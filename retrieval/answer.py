@@ -1,7 +1,8 @@
 """What a search is asked, and what it answers: frozen values, one for every field that a surface shows."""
 
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from domain.status import DropReason, SearchNote, SearchStatus, Tier
 from store.port import StoreIdentity, Visibility
@@ -16,8 +17,7 @@ Mode = Literal["auto", "lexical", "vector", "hybrid"]
 """What is to rank (R5). `auto`: words and meaning where embeddings are configured, else words."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(Struct, frozen=True):
     """A search; raises nothing. `top_k` None is the configured count; any other is brought into 1..20."""
 
     query: str
@@ -40,24 +40,21 @@ class SearchRequest:
         return max(1, min(wanted, MAX_TOP_K))
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedTerm:
+class DroppedTerm(Struct, frozen=True):
     """A part of the query, as written, that was not searched for."""
 
     term: str
     reason: DropReason
 
 
-@dataclass(frozen=True, slots=True)
-class DidYouMean:
+class DidYouMean(Struct, frozen=True):
     """A term that no chunk holds, and the nearest words, best first. Never applied unasked."""
 
     term: str
     suggestions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(Struct, frozen=True):
     """A hit's rank in each lane, from 1; None where the lane does not hold it."""
 
     words: int | None = None
@@ -66,8 +63,7 @@ class Lanes:
     vector: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit:
+class SearchHit(Struct, frozen=True):
     """One result. Offsets of `matches` are characters into `snippet`, half-open, ascending, apart."""
 
     rank: int  # from 1
@@ -105,8 +101,7 @@ class VectorFacts(NamedTuple):
 NO_VECTOR_FACTS = VectorFacts()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchAnswer:
+class SearchAnswer(Struct, frozen=True):
     """The answer to one search. `results` in rank order, at most the effective count."""
 
     status: SearchStatus

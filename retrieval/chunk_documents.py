@@ -8,8 +8,9 @@ ids they are as quick as numpy, whose import costs a command 0.1 s.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, repeat
+
+from msgspec import Struct
 
 from store.enumeration_port import DocumentStarts, EnumerationSnapshot
 from store.port import StoreIdentity
@@ -23,8 +24,7 @@ MAX_TABLE_ENTRIES = 4_000_000  # 8 bytes each; of a store with higher chunk ids,
 FEW_KEYS = 1_000  # documents whose keys are read; more are ordered by a table of all keys
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """What is known of a state of the store; threads may share it, since a table is always the same."""
 
     looked_up: int = 0  # chunks, one by one

@@ -8,8 +8,9 @@ thread.
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from domain.citations import Citation
 from domain.keys import prefix_of

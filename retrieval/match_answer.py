@@ -1,8 +1,9 @@
 """What an enumeration is asked, and what it answers: frozen values, one for every field that a surface shows."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct, field
 
 from domain.status import DropReason, MatchStatus, NoMatchCause
 from retrieval.match_query import Field
@@ -20,8 +21,7 @@ class TermReading(StrEnum):
     WHOLE_RUN = "whole_run"  # the same, but the index has no table for it: only where nothing is written around it
 
 
-@dataclass(frozen=True, slots=True)
-class MatchRequest:
+class MatchRequest(Struct, frozen=True):
     """An enumeration. `limit` and `offset` are 0 or more, `min_matches` 1 or more: nothing here brings them there."""
 
     query: str
@@ -34,16 +34,14 @@ class MatchRequest:
     offset: int = 0  # so many of the first documents are not listed: an earlier answer has given them
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedForm:
+class RelatedForm(Struct, frozen=True):
     """Another word of the index with the same stem, and in how many chunks it stands, whatever the column."""
 
     word: str
     chunks: int
 
 
-@dataclass(frozen=True, slots=True)
-class TermReport:
+class TermReport(Struct, frozen=True):
     """What became of one term. Counts are of documents within root, path and visibility.
 
     `documents` hold it in any form, `as_written` in this very one but for case and accents; `as_written` is None where
@@ -63,8 +61,7 @@ class TermReport:
     only_in_names: int = 0  # of a term that is nowhere: documents that hold it in title, path or tags
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedDocument:
+class MatchedDocument(Struct, frozen=True):
     """A document that holds every term. A match is a chunk whose body (heading path) holds a term; those of several
     terms add up."""
 
@@ -77,8 +74,7 @@ class MatchedDocument:
     total_chunks: int
 
 
-@dataclass(frozen=True, slots=True)
-class MatchAnswer:
+class MatchAnswer(Struct, frozen=True):
     """The complete set, of which `documents` are the first by the order that was asked for."""
 
     status: MatchStatus

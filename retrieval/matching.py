@@ -7,8 +7,9 @@ remembered.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from store.port import SearchSnapshot
 
@@ -29,8 +30,7 @@ class Span(NamedTuple):
     weight: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(Struct, frozen=True):
     """What is looked for, made once a search."""
 
     stems: frozenset[str]

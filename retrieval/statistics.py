@@ -4,7 +4,8 @@ Hangs on (store_uuid, commit_seq): a commit makes it void.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from store.port import Scope, SearchSnapshot, StoreIdentity
 
@@ -14,8 +15,7 @@ MAX_SCOPES = 64
 MAX_RANGES = 200_000  # of all of them: 130 bytes each
 
 
-@dataclass(slots=True)
-class StoreStatistics:
+class StoreStatistics(Struct):
     """Filled by searches; threads may share it, since each entry is written whole and always the same."""
 
     total: int | None = None

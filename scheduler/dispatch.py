@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from domain.files import FileFailure, Page, Reason
 from domain.measures import PAGE_SECONDS, PAGES_DONE
@@ -32,8 +34,7 @@ FoundDone = Callable[[int, Mapping[str, int]], None]
 """Told of a page that is in the store, with its counts by outcome, where nobody else has told it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listening:
+class Listening(Struct, frozen=True):
     """Who is told what a dispatcher finds out."""
 
     hold_up: HoldUp = lambda cause: None
@@ -41,17 +42,15 @@ class Listening:
     telemetry: Telemetry = SILENCE
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(Struct, frozen=True):
     """A page that is queued or worked on."""
 
     page: Page
     attempt: int
-    queued_s: float = field(default=0.0, compare=False)  # monotonic, when it was first queued; 0 = it was not
+    queued_s: float = 0.0  # monotonic, when it was first queued; 0 = it was not
 
 
-@dataclass(frozen=True, slots=True)
-class AfterDeath:
+class AfterDeath(Struct, frozen=True):
     """What becomes of the one page that was in flight when a worker died."""
 
     again: tuple[InFlight, ...]

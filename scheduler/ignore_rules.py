@@ -7,9 +7,10 @@ import stat
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from domain.errors import ConfigurationError
 
@@ -25,8 +26,7 @@ Verdict = bool | None
 """True = left out, False = named again by a `!` line, None = no line speaks of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreScope:
+class IgnoreScope(Struct, frozen=True):
     """The rules of one directory and of those above it. Paths are relative to the root, directories end in `/`."""
 
     rules: tuple[tuple[str, "GitIgnoreSpec"], ...] = ()  # (directory prefix, its lines), outermost first

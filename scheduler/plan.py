@@ -5,8 +5,9 @@ is the same when stat says so (R26), else it is checked.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from domain.files import WALK_REASONS, FileCheck, FileStat, Page, Reason
 from domain.retry_rules import SUSPECT_REASONS, FailureStanding, is_waiting
@@ -23,8 +24,7 @@ HASH_BYTES = 48  # of a file in a payload, beside its key
 KEPT_KEYS_CAP = 100_000  # of failures that a plan remembers
 
 
-@dataclass(frozen=True, slots=True)
-class PlanPolicy:
+class PlanPolicy(Struct, frozen=True):
     """How a run decides. `now_ns` is the clock at its start."""
 
     now_ns: int
@@ -49,8 +49,7 @@ class NotTried(NamedTuple):
         return NotTried(self.files + other.files, self.first, min(self.next_ns, other.next_ns))
 
 
-@dataclass(slots=True)
-class PlanTally:
+class PlanTally(Struct):
     """What the plan has counted on its way; unchanged files never become objects of their own."""
 
     met: int = 0

@@ -1,14 +1,14 @@
 """The guard over removals (R34): which stored documents a run may remove, and which it must hold. Pure."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 HELD_ABOVE_SHARE = 0.20
 HELD_ABOVE_COUNT = 50
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalVerdict:
+class RemovalVerdict(Struct, frozen=True):
     """What becomes of a root's candidates; `cause` is a stable code, "" where nothing is held."""
 
     apply: Literal["all", "moved", "nothing"]

@@ -9,9 +9,10 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from domain.files import FileStat, Reason, fold_signed_64
 from domain.keys import is_utf8, printable
@@ -23,7 +24,7 @@ _FILE_KIND, _REGULAR, _LINK = 0o170000, 0o100000, 0o120000
 _SIGNED_MAX = 2**63 - 1
 
 
-class WalkedFile(NamedTuple):
+class WalkedFile(Struct, frozen=True, gc=False):
     """A file with an indexed extension. `skip` says why the walk itself leaves it out, else None."""
 
     key: str
@@ -31,13 +32,7 @@ class WalkedFile(NamedTuple):
     skip: Reason | None
 
 
-# a named tuple's own constructor is a Python call; a run over a million unchanged files makes two million of them
-_new_walked = tuple.__new__
-_new_stat = tuple.__new__
-
-
-@dataclass(frozen=True, slots=True)
-class WalkRules:
+class WalkRules(Struct, frozen=True):
     """What of a root is met at all."""
 
     root: Path  # absolute, links resolved
@@ -52,8 +47,7 @@ def _unheeded() -> None:
     """Nobody ends this walk."""
 
 
-@dataclass(slots=True)
-class WalkReport:
+class WalkReport(Struct):
     """What the walk met beside files; filled while it goes on. Notes name what was left out for a reason of its own."""
 
     directories: int = 0
@@ -132,7 +126,7 @@ def file_stat(status: os.stat_result) -> FileStat:
     inode, device = status.st_ino, status.st_dev
     if inode > _SIGNED_MAX or device > _SIGNED_MAX:
         inode, device = fold_signed_64(inode), fold_signed_64(device)
-    return _new_stat(FileStat, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode, device))
+    return FileStat(status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode, device)
 
 
 def _skip_of(mode: int, scope: IgnoreScope, relative: str) -> Reason | None:
@@ -260,4 +254,4 @@ def _file(
     skip = None
     if status.st_mode & _FILE_KIND != _REGULAR or not level.is_open:
         skip = _skip_of(status.st_mode, level.scope, level.relative + name)
-    return _new_walked(WalkedFile, (level.key_prefix + name, file_stat(status), skip))
+    return WalkedFile(level.key_prefix + name, file_stat(status), skip)

@@ -6,9 +6,10 @@ folders, more folders become the root: memory is bounded, and nothing is forgott
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 MOST_PATHS = 500  # of one root, named one by one
 MOST_PARTS = 50  # folders, and paths that are gone: a run looks at each by itself
@@ -46,8 +47,7 @@ def is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114 - strings, of a hot path
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(Struct, frozen=True):
     """The looks at the disk that deciding needs."""
 
     is_gone: Callable[[str], bool] = is_gone

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.keys import is_utf8
 from domain.layout import is_home
 from scheduler.ignore_rules import IGNORE_FILE_NAME, IgnoreScope, read_ignore_file, scope_of_root
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedRoot:
+class WatchedRoot(Struct, frozen=True):
     """A root, or the part of it that is watched."""
 
     path: str  # absolute, links resolved: the folder of the root
@@ -35,7 +36,7 @@ class WatchedRoot:
 
 @dataclass(frozen=True, slots=True)
 class WatchedFolder:
-    """One folder; `relative` is "" or ends in `/`."""
+    """One folder; `relative` is "" or ends in `/`. Not a struct: they are compared without the scope."""
 
     root: WatchedRoot
     relative: str

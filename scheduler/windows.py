@@ -5,8 +5,9 @@ the clock is set back into it, and not at all where it skips all of it. Times ar
 """
 
 import re
-from dataclasses import dataclass
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from scheduler.zones import first_move_s, wall_of
 
@@ -15,8 +16,7 @@ _DAY_S = 86_400
 _WRITTEN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Seconds of the day; a window that closes before it opens goes over midnight."""
 
     opens_s: int

@@ -1,10 +1,11 @@
 """The HTTP service as a process: the serve role beside the listener that answers for it."""
 
 import asyncio
-import dataclasses
 import socket
 from collections.abc import Callable
 from functools import partial
+
+import msgspec
 
 from app.config import Loaded
 from app.roles.runtime import Runtime, beside
@@ -22,8 +23,8 @@ MCP_PORT_HINT = "choose another with mcp.port; without one /mcp is on the servic
 
 def at_place(loaded: Loaded, host: str, port: int) -> Loaded:
     """The settings as they are in effect: an option of the command line stands above the configuration."""
-    server = dataclasses.replace(loaded.settings.server, host=host, port=port)
-    return dataclasses.replace(loaded, settings=dataclasses.replace(loaded.settings, server=server))
+    server = msgspec.structs.replace(loaded.settings.server, host=host, port=port)
+    return msgspec.structs.replace(loaded, settings=msgspec.structs.replace(loaded.settings, server=server))
 
 
 def refuse_unfit(settings: Settings) -> None:

@@ -11,8 +11,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
+
+from msgspec import Struct, field
 
 from app.config import Loaded
 from app.roles.queue_place import forget_queue, note_queue
@@ -32,8 +33,7 @@ STEADY_AFTER_S = 60.0  # a role that has run for so long is started again at onc
 HOPELESS = {UsageError.exit_status, ConfigurationError.exit_status, FormatError.exit_status, IntegrityError.exit_status}
 
 
-@dataclass(slots=True)
-class Child:
+class Child(Struct):
     """One role's process, and when it may be started again."""
 
     role: str

@@ -7,9 +7,11 @@ trigger makes FTS5 flush once a row. The caller is the one writer; every functio
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from domain.vectors import PinnedIdentity, VectorIdentity
 from store import driver, lexical, queries, vector_queries
@@ -159,8 +161,7 @@ class SqliteStoreWriter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Decided:
+class _Decided(Struct, frozen=True):
     """A group after the fence: what is written, and the answer for every key."""
 
     documents: Sequence[DocumentWrite]
@@ -261,7 +262,7 @@ def _document_row(document_id: int, write: DocumentWrite, created: int, now_ns: 
         document_id,
         write.key,
         write.root,
-        *write.stat,
+        *astuple(write.stat),
         write.checked_ns,
         write.observed_ns,
         write.generation,
@@ -279,7 +280,7 @@ def _document_row(document_id: int, write: DocumentWrite, created: int, now_ns: 
 def _write_rechecks(connection: driver.Connection, rechecks: Sequence[RecheckWrite | DocumentWrite]) -> None:
     connection.executemany(
         _UPDATE_RECHECK,
-        [(*write.stat, write.checked_ns, write.observed_ns, write.generation, write.key) for write in rechecks],
+        [(*astuple(w.stat), w.checked_ns, w.observed_ns, w.generation, w.key) for w in rechecks],
     )
 
 
@@ -287,7 +288,7 @@ def _write_skips(connection: driver.Connection, decided: _Decided) -> None:
     kept = [*decided.skips, *(write.skip for write in decided.removes if write.skip is not None)]
     connection.executemany(
         _UPSERT_SKIP,
-        [(w.key, w.root, w.reason.value, *w.stat, w.checked_ns, w.generation) for w in kept],
+        [(w.key, w.root, w.reason.value, *astuple(w.stat), w.checked_ns, w.generation) for w in kept],
     )
     if decided.documents and connection.execute("SELECT 1 FROM skipped_files LIMIT 1").fetchone():
         connection.executemany("DELETE FROM skipped_files WHERE key = ?", [(w.key,) for w in decided.documents])

@@ -1,6 +1,6 @@
 """What the SQLite at hand can do: asked of it, in memory."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from store import driver
 
@@ -8,8 +8,7 @@ WORDS_TOKENIZER = "porter unicode61"
 SUBSTRING_TOKENIZER = "trigram"
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     module: str
     version: str
     has_full_text: bool  # FTS5 with every tokenizer that the schema names

@@ -1,15 +1,15 @@
 """The seam of failures: which files a run could not read or store, since when, and when each is tried again."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from domain.files import FileStat
 from domain.retry_rules import FailureStanding
 
 
-@dataclass(frozen=True, slots=True)
-class FailureRecord:
+class FailureRecord(Struct, frozen=True):
     """A file whose last check failed. Times are nanoseconds since the epoch.
 
     `next_ns` and `standing` are set by the ledger when a failure is recorded (domain.retry_rules).

@@ -1,14 +1,14 @@
 """The fence: which writes a stored state lets through, whatever order the jobs come in (R25, C-04). Pure."""
 
 from collections.abc import Container
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from domain.files import Outcome
 from store.write_port import Applied, DocumentWrite, RecheckWrite, RemoveWrite, SkipWrite, VectorsWrite
 
 
-@dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(Struct, frozen=True):
     """What is stored under a key: a document, a tombstone (document_id 0), or nothing (the defaults)."""
 
     document_id: int = 0

@@ -1,12 +1,12 @@
 """The seam of notices: what somebody was told last of each subject, and who keeps that (state.db)."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ToldState:
+
+class ToldState(Struct, frozen=True):
     """The state of a subject as it was told, or seen and not worth telling."""
 
     state: str

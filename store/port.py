@@ -1,13 +1,14 @@
 """The seam of the store for its readers: protocols and values. No SQL, row, cursor or driver exception crosses it.
 
 What retrieval, scheduler, workers and app know of a store is here, in `write_port` (what the writer is given) and in
-`state_port` (runs, roots, failures); which store it is, app.wiring decides. The values are named tuples: a search
-from the command line makes these classes anew every time, and a frozen dataclass takes several times as long.
+`state_port` (runs, roots, failures); which store it is, app.wiring decides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from domain.files import FileStat
 
@@ -27,7 +28,7 @@ class Visibility(NamedTuple):
 _EVERYTHING = Visibility()
 
 
-class StoredFile(NamedTuple):
+class StoredFile(Struct, frozen=True, gc=False):
     """What the store knows of a key that the walk may meet, in key order."""
 
     key: str

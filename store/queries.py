@@ -12,7 +12,6 @@ from store import driver
 from store.port import FileTrace, StoreCounts, StoredChunk, StoredDocument, StoredFile, StoreIdentity, Visibility
 
 SCAN_PAGE_ROWS = 4096
-_new = tuple.__new__  # the constructor of a named tuple is a Python call, and a run makes two for every file
 PREFIX_END = "0"  # the character after "/": keys below "docs/" are those from "docs/" up to "docs0"
 
 _SCAN = """
@@ -94,7 +93,10 @@ def stored_files(connection: driver.Connection, prefix: str) -> Iterator[StoredF
     while True:
         rows = connection.execute(_SCAN, {"first": first, "end": end, "limit": SCAN_PAGE_ROWS}).fetchall()
         for row in rows:
-            yield _new(StoredFile, (row[0], _new(FileStat, row[1:6]), *row[6:]))
+            # taken apart by name, for that takes half as long as slices and stars
+            key, size, modified, changed, inode, device, checked, file_hash, reason, warnings, generation = row
+            stat = FileStat(size, modified, changed, inode, device)
+            yield StoredFile(key, stat, checked, file_hash, reason, warnings, generation)
         if len(rows) < SCAN_PAGE_ROWS:
             return
         first = rows[-1][0] + "\x00"

@@ -6,9 +6,10 @@ works (S0-66, S0-67). Each function is one transaction: killed at any moment, th
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from domain.errors import FormatError, IntegrityError, KnowledgeError, NotBuiltError
 from store import driver, files, format_gate
@@ -25,8 +26,7 @@ VOCABULARIES = ("chunks_vocabulary", "chunks_stems")
 Condition = Literal["absent", "ours", "foreign", "broken"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
+class Rebuilt(Struct, frozen=True):
     """What a rebuild has put into full text, and how many vectors it has packed again."""
 
     chunks: int

@@ -1,8 +1,9 @@
 """The seam of runs: what a run is, what is asked of it, and who keeps that (state.db)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 RunKind = Literal["index", "reindex", "verify", "compact"]
 RunTrigger = Literal["cli", "schedule", "watch", "api", "start"]
@@ -28,8 +29,7 @@ Wish = Literal["", "pause", "cancel"]
 Change = Literal["added", "updated", "moved", "removed"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True):
     """A run as state.db knows it. Times are nanoseconds since the epoch; 0 = not yet."""
 
     id: int

@@ -1,8 +1,9 @@
 """The seam of schedules: which tick was taken last and what came of it, and who keeps that (state.db)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from store.run_port import RunRecord
 
@@ -11,8 +12,7 @@ TickResult = Literal["queued", "skipped", "taken"]
 """What became of a tick: a run waits for it; skipped, as another run goes on or waits; somebody else took it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleRecord:
+class ScheduleRecord(Struct, frozen=True):
     """A schedule as state.db knows it. Times are nanoseconds since the epoch; 0 = not yet."""
 
     name: str
@@ -29,8 +29,7 @@ class ScheduleRecord:
         return self.last_outcome != QUEUED
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """What became of a tick, and of which run: the one that was queued, or the one that was in the way."""
 
     result: TickResult

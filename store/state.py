@@ -8,6 +8,8 @@ import json
 import time
 from collections.abc import Sequence
 
+from msgspec.structs import astuple
+
 from domain.errors import IntegrityError
 from domain.files import FileStat, Reason
 from store import driver
@@ -119,5 +121,5 @@ def _write_candidates(connection: driver.Connection, run_id: int, candidates: Se
     connection.executemany(
         "INSERT INTO removal_candidates (run, key, reason, stat) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (run, key) DO UPDATE SET reason = excluded.reason, stat = excluded.stat",
-        [(run_id, c.key, c.reason.value, json.dumps(c.stat) if c.stat else "") for c in candidates],
+        [(run_id, c.key, c.reason.value, json.dumps(astuple(c.stat)) if c.stat else "") for c in candidates],
     )

@@ -4,6 +4,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import astuple
+
 from domain.files import FileStat, Reason
 from domain.retry_rules import next_try_ns, standing_after
 from store import driver
@@ -84,7 +86,7 @@ def write_failures(connection: driver.Connection, failures: Iterable[FailureReco
                 failure.last_ns,
                 0 if is_ignored else next_try_ns(failure.reason, tries, failure.key, failure.last_ns),
                 "ignored" if is_ignored else standing_after(failure.reason, tries),
-                json.dumps(failure.stat) if failure.stat is not None else "",
+                json.dumps(astuple(failure.stat)) if failure.stat is not None else "",
             ),
         )
 

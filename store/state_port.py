@@ -1,8 +1,9 @@
 """The seam of state.db: runs, roots, pages and failures as values, and who keeps them (see store.port)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from domain.files import FileStat, Reason
 from store.failure_port import FailureLedgerPort, FailureRecord
@@ -10,8 +11,7 @@ from store.run_port import Change, RunLedgerPort
 from store.schedule_port import ScheduleLedgerPort
 
 
-@dataclass(frozen=True, slots=True)
-class RootRecord:
+class RootRecord(Struct, frozen=True):
     """A root as it was fixed at its first run."""
 
     name: str
@@ -20,8 +20,7 @@ class RootRecord:
     last_full_generation: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalCandidate:
+class RemovalCandidate(Struct, frozen=True):
     """A stored document whose file was not met, or can no longer be indexed."""
 
     key: str
@@ -29,8 +28,7 @@ class RemovalCandidate:
     stat: FileStat | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PageOutcome:
+class PageOutcome(Struct, frozen=True):
     """What is recorded of a page once its group is committed (R35)."""
 
     page: int

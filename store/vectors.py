@@ -6,9 +6,10 @@ a document's chunks under an identity, or none of them (S2-35).
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from domain.vectors import CANARY_TOLERANCE, IdentityState
 from store import driver

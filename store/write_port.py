@@ -1,8 +1,9 @@
 """The seam of the store for its writer: what one transaction is given, and what it answers (see store.port)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from domain.files import FileStat, Outcome, Reason
 from domain.vectors import PinnedIdentity, VectorIdentity
@@ -12,8 +13,7 @@ ChunkRow = tuple[int, int, int, int, bytes, str, str, str, str]
 """ordinal, in_tri, start_line, end_line, text_hash, names, heading_path, lead, body: bound as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewVector:
+class NewVector(Struct, frozen=True):
     """A vector that the store may not hold yet; stored once for each text really sent and identity (R4)."""
 
     identity: int
@@ -22,8 +22,7 @@ class NewVector:
     vector: bytes  # little-endian float32, unit length
 
 
-@dataclass(frozen=True, slots=True)
-class VectorLinks:
+class VectorLinks(Struct, frozen=True):
     """Which vectors stand for a document's chunks under one identity: a hash of the text sent for each, by ordinal.
 
     `required`: the write is refused where one of them is not stored (R18). Otherwise the document is linked when all
@@ -35,8 +34,7 @@ class VectorLinks:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentWrite:
+class DocumentWrite(Struct, frozen=True):
     """A document to be stored whole, in place of what is stored under its key."""
 
     key: str
@@ -56,8 +54,7 @@ class DocumentWrite:
     new_vectors: tuple[NewVector, ...] = ()  # a text met in several documents of a page: with the first of them
 
 
-@dataclass(frozen=True, slots=True)
-class VectorsWrite:
+class VectorsWrite(Struct, frozen=True):
     """Vectors for a document that is stored: with nothing changed meanwhile (same file hash, as many chunks), else the
     write is stale. All of its chunks or none."""
 
@@ -68,8 +65,7 @@ class VectorsWrite:
     new_vectors: tuple[NewVector, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RecheckWrite:
+class RecheckWrite(Struct, frozen=True):
     """A file whose bytes are the stored ones: only what stat said of it is brought up to date (R26)."""
 
     key: str
@@ -80,8 +76,7 @@ class RecheckWrite:
     file_hash: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SkipWrite:
+class SkipWrite(Struct, frozen=True):
     """A file that is not indexed. Where a document is stored, the skip becomes a removal candidate (R33)."""
 
     key: str
@@ -93,8 +88,7 @@ class SkipWrite:
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveWrite:
+class RemoveWrite(Struct, frozen=True):
     """A document to be removed; with `skip`, the reason is kept in its place."""
 
     key: str
@@ -103,8 +97,7 @@ class RemoveWrite:
     skip: SkipWrite | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteGroup:
+class WriteGroup(Struct, frozen=True):
     """What one transaction carries (R24). A key stands in it at most once."""
 
     documents: Sequence[DocumentWrite] = ()
@@ -120,8 +113,7 @@ class WriteGroup:
 Verdict = Literal["applied", "stale", "unchanged", "candidate"]
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """What became of one write: `stale` = a newer state is stored; `candidate` = a stored document stands
     where a file is to be skipped, and awaits the removal guard."""
 
@@ -130,8 +122,7 @@ class Applied:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class GroupResult:
+class GroupResult(Struct, frozen=True):
     results: tuple[Applied, ...]
     commit_seq: int
     chunks_written: int

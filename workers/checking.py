@@ -3,9 +3,10 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from domain.documents import CutDocument
 from domain.files import FileCheck, FileFailure, FileStat, Page, PageKind, Reason
@@ -19,8 +20,7 @@ from workers.reading import FileRead, NotRead, RootReader
 SCAN_LIMIT_S = 10.0  # for one file; the largest take a fiftieth of it
 
 
-@dataclass(frozen=True, slots=True)
-class CheckRules:
+class CheckRules(Struct, frozen=True):
     """What a worker must know to check a page of one root."""
 
     root_path: Path
@@ -29,8 +29,7 @@ class CheckRules:
     substring_index: Literal["auto", "on", "off"]
 
 
-@dataclass(frozen=True, slots=True)
-class TextCounts:
+class TextCounts(Struct, frozen=True):
     """What became of the texts of a page that need a vector, each text counted once."""
 
     embedded: int = 0
@@ -39,8 +38,7 @@ class TextCounts:
     pending: int = 0  # left for later
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedPage:
+class FinishedPage(Struct, frozen=True):
     """A page as its worker hands it over: rows ready to be bound, nothing committed yet."""
 
     run: int

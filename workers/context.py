@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from arq.connections import ArqRedis
+from msgspec import Struct
 
 from domain.telemetry import SILENCE, Telemetry
 from scheduler.queue.names import QueueNames
@@ -25,8 +25,7 @@ Reading = Callable[[str], AbstractAsyncContextManager[None]]
 """Around the reading of a job's files, given the job's id: should a file end the process, somebody knows which."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerContext:
+class WorkerContext(Struct, frozen=True):
     """A worker of one run. Roots come from here, never from a payload: a job cannot name a path of its own."""
 
     names: QueueNames
@@ -52,8 +51,7 @@ ContextOf = Callable[[int, int], Awaitable[WorkerContext | None]]
 """The context of a run, given its id and generation; None where that run is not the one that goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerHost:
+class WorkerHost(Struct, frozen=True):
     """A worker that outlives a run: each job finds the context of its own one."""
 
     names: QueueNames

@@ -8,8 +8,10 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from domain.errors import EmbeddingsUnavailableError
 from domain.files import FileFailure, Reason
@@ -26,8 +28,7 @@ Texts = dict[bytes, str]
 """Texts to be sent, by their hash, in the order in which they are met."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorTarget:
+class VectorTarget(Struct, frozen=True):
     """Which vectors a run makes. `beside`: the identity that answers while `target` is built."""
 
     target: PinnedIdentity

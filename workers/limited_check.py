@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from threading import Timer
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from domain.decoding import UNDECODABLE
 from domain.files import FileCheck, FileFailure, FileStat, Page, Reason
@@ -21,8 +21,7 @@ _MIB = 1024 * 1024
 _STARTER_IS_GONE = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CheckLimits:
+class CheckLimits(Struct, frozen=True):
     """What one file may take. The largest file of the default size takes a hundredth of each."""
 
     cpu_s: int = 30
@@ -54,8 +53,7 @@ class LimitedCheck(msgspec.Struct, frozen=True, array_like=True):
     memory_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(Struct, frozen=True):
     """How a process has ended. `is_overdue`: it was killed for taking too long."""
 
     status: int

@@ -8,9 +8,10 @@ import errno
 import os
 import stat
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+
+from msgspec import Struct
 
 from domain.files import FileStat, Reason, fold_signed_64
 
@@ -25,8 +26,7 @@ _CAN_OPEN_AT = os.open in os.supports_dir_fd
 NO_STAT = FileStat(0, 0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class FileRead:
+class FileRead(Struct, frozen=True):
     """A file's bytes with what fstat said before they were read."""
 
     raw: bytes
@@ -34,8 +34,7 @@ class FileRead:
     observed_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class NotRead:
+class NotRead(Struct, frozen=True):
     """Why a file was not read, and whether that makes it a skipped or a failed one (R33)."""
 
     reason: Reason

@@ -5,7 +5,8 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from app.roles.runtime import Runtime
 from domain.errors import DiskFullError, StorageError
@@ -20,8 +21,7 @@ TOLD_EVERY_S = 60.0
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """Free space, and how much of it is kept free; bytes."""
 
     free: int

@@ -7,12 +7,13 @@ configuration, and the vectors that the run makes from the plan that the schedul
 import asyncio
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arq.connections import ArqRedis
+from msgspec import Struct
+from msgspec.structs import replace
 from redis.exceptions import RedisError
 
 from app.assignment import VectorPlan
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
 CONFIGURE_HINT = "give every role the same configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class RunVectors:
+class RunVectors(Struct, frozen=True):
     """What a run records for its workers (RunLedgerPort.record_plan): identities by their ids in knowledge.db."""
 
     target: int = 0  # 0: the run makes no vectors

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
 from arq.connections import ArqRedis
+from msgspec import Struct, field
 from redis.exceptions import RedisError
 
 from app.pipeline import dispatch_phases
@@ -59,8 +59,7 @@ class ServiceQueue(PageQueue):
         return f"{SILENT_WRITER} ({holder_of(lock) or 'its name is not known'})" if is_silent else ""
 
 
-@dataclass(slots=True)
-class RunDispatch:
+class RunDispatch(Struct):
     """Dispatches the phases of one run. Used in the scheduler's event loop."""
 
     runtime: Runtime

@@ -4,8 +4,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from app.roles.role_log import RoleLog
 from domain.errors import QueueError
@@ -26,8 +27,7 @@ class LeavingError(BaseException):  # passes by whatever records failures: nothi
     """The role is told to end while a run goes on: the run stays open, for whoever takes over."""
 
 
-@dataclass(slots=True)
-class RoleStatus:
+class RoleStatus(Struct):
     """How a role stands. It alone writes; its lease, its health page and its metrics read."""
 
     is_active: bool = False  # False: it stands by, or has not got what it needs
@@ -47,8 +47,7 @@ class RoleStatus:
             self.waits_for, self.since_ns = what, time.time_ns()
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """A role that runs. `stopping` is set once it is told to end: it drains, and returns."""
 
     settings: Settings

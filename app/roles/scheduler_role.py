@@ -7,10 +7,10 @@ generation, what is in the store is met as unchanged, and the rest is planned ag
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, closing, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arq.connections import ArqRedis
+from msgspec import Struct
 
 from app.beside_service import WRITER_PURPOSE
 from app.heap import give_back_free_memory
@@ -96,8 +96,7 @@ async def scheduler_role(runtime: Runtime) -> None:
             await lease.end()
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduling:
+class Scheduling(Struct, frozen=True):
     """The scheduler's work while it is the one that is active."""
 
     runtime: Runtime

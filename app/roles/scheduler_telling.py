@@ -7,7 +7,8 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from app.notice_delivery import Delivery, beat
 from app.notifying import Notifier
@@ -20,8 +21,7 @@ TELL_EVERY_S = 30.0
 UNREMEMBERED_TOLD_EVERY_S = 600.0
 
 
-@dataclass(slots=True)
-class Telling:
+class Telling(Struct):
     """Made and used in the scheduler's event loop."""
 
     runtime: Runtime

@@ -2,7 +2,8 @@
 
 import time
 from contextlib import closing
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from app.roles.runtime import Runtime
 from app.run_request import RunRequest
@@ -15,8 +16,7 @@ from store.sqlite import SqliteStore
 from store.state import SqliteStateStore
 
 
-@dataclass(frozen=True, slots=True)
-class Ticks:
+class Ticks(Struct, frozen=True):
     """Short transactions of state.db, none of which waits for anything."""
 
     runtime: Runtime

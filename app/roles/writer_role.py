@@ -8,12 +8,12 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import aiosqlite
 from arq.connections import ArqRedis
+from msgspec import Struct
 from redis.exceptions import RedisError
 
 from app.beside_service import WRITER_PURPOSE
@@ -96,8 +96,7 @@ async def _write(it: "Writing", pool: ArqRedis, context: WriterContext, calls: P
         await lease.end()
 
 
-@dataclass(slots=True)
-class Writing:
+class Writing(Struct):
     """The writer's parts while it has the lock. Made and used in one event loop."""
 
     runtime: Runtime

@@ -1,12 +1,11 @@
 """Where the queue listens. Knows nothing of redis, so that a server can be started before that is imported."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from domain.errors import ConfigurationError
 
 
-@dataclass(frozen=True, slots=True)
-class QueueAddress:
+class QueueAddress(Struct, frozen=True):
     """Where a Redis or Valkey listens: a socket path, or host and port. Never printed with its password."""
 
     socket: str = ""

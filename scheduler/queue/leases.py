@@ -10,12 +10,12 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
 from arq.connections import ArqRedis
 from arq.constants import in_progress_key_prefix
+from msgspec import Struct
 from redis.exceptions import RedisError
 
 from domain.decoding import UNDECODABLE
@@ -121,8 +121,7 @@ async def stand_at(pool: ArqRedis, names: QueueNames, worker: str, job_id: str) 
         await pool.delete(names.at(worker))
 
 
-@dataclass(frozen=True, slots=True)
-class DeadWorker:
+class DeadWorker(Struct, frozen=True):
     """A worker whose lease has expired: the jobs that it held, and the one among them whose files it was reading."""
 
     worker: str

@@ -1,10 +1,9 @@
 """Every name that a base uses in the queue, in one place; all begin with `knowledge:<base id>:`."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class QueueNames:
+class QueueNames(Struct, frozen=True):
     """The queues, leases and lists of one base."""
 
     base_id: str

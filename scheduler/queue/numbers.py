@@ -1,10 +1,10 @@
 """What a monitor wants to know of the queue: how much waits for how long, who lives, how much memory is left."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from arq.connections import ArqRedis
+from msgspec import Struct
 from redis.exceptions import ResponseError
 
 from scheduler.queue.leases import live_leases
@@ -15,8 +15,7 @@ Stage = Literal["check", "write"]
 STAGES: tuple[Stage, ...] = ("check", "write")
 
 
-@dataclass(frozen=True, slots=True)
-class QueueNumbers:
+class QueueNumbers(Struct, frozen=True):
     jobs: Mapping[Stage, int]  # waiting or in hand
     oldest_s: Mapping[Stage, float]  # 0 = there is none
     parked: int

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from domain.errors import QueueError
 from scheduler.queue.address import QueueAddress
@@ -16,8 +17,7 @@ TIMEOUT_S = 2.0
 SAFE_POLICY = "noeviction"  # any other one drops waiting work without an error when memory is short
 
 
-@dataclass(frozen=True, slots=True)
-class QueueFacts:
+class QueueFacts(Struct, frozen=True):
     server: str  # "valkey 9.0.1", "redis 7.2.4"
     memory_policy: str  # "" where the server does not say
     has_append_only_file: bool

@@ -1,8 +1,9 @@
 """Who of a base's service answers now, and how much waits: one look from outside, for a command line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from scheduler.queue.address import QueueAddress
 from scheduler.queue.leases import LeaseNote, read_notes
@@ -10,8 +11,7 @@ from scheduler.queue.names import QueueNames
 from scheduler.queue.probe import refusal, short_client
 
 
-@dataclass(frozen=True, slots=True)
-class RollCall:
+class RollCall(Struct, frozen=True):
     """The leases that have not run out, by role and holder; jobs that wait or are in hand."""
 
     notes: Sequence[LeaseNote]

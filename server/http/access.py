@@ -2,9 +2,9 @@
 
 import hashlib
 import re
-from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
+from msgspec import Struct, field
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -32,8 +32,7 @@ _BEARER = re.compile(r"bearer +(?P<token>[\x21-\x7e]+) *", re.IGNORECASE)
 CHALLENGE = 'Bearer realm="knowledge"'
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """What is known of who may ask, for as long as a service runs. Used from one event loop."""
 
     server: ServerSettings

@@ -1,12 +1,11 @@
 """What the endpoints of the HTTP service work with, who asks them, and how each is described."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from anyio import CapacityLimiter, Event, to_thread
-from msgspec import Struct
+from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -30,8 +29,7 @@ QueueStands = Callable[[], "QueueNumbers | None"]
 """The queue as it was seen last; None: nobody here can know."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpParts:
+class HttpParts(Struct, frozen=True):
     """Made once for a service, and closed with it."""
 
     loaded: Loaded

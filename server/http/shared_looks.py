@@ -2,17 +2,16 @@
 
 import time
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from anyio import Lock
+from msgspec import Struct, field
 
 MOST_KEPT = 64
 Seen = TypeVar("Seen")
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     lock: Lock = field(default_factory=Lock)  # one looks, the others wait for what it sees
     value: Any = None
     at_s: float = float("-inf")

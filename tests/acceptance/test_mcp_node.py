@@ -1,13 +1,13 @@
 """The protocol's JavaScript SDK as a client, where it is: MCP_NODE_FOLDER names the folder of its node_modules."""
 
 import asyncio
-import dataclasses
 import json
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.mcp_exposure import DECLARED
@@ -32,7 +32,7 @@ pytestmark = [
 @pytest.fixture
 def base(tmp_path: Path) -> Settings:
     texts = {"bread.md": "# Bread\n\nThe loaf is done when it sounds hollow.\n"}
-    return dataclasses.replace(build_base(tmp_path, texts), mcp=McpSettings(NAMES))
+    return msgspec.structs.replace(build_base(tmp_path, texts), mcp=McpSettings(NAMES))
 
 
 async def seen_by_node(base: Settings, *target: str) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.present import json_text
 from app.present_match import count_line, match_json, match_not_built_json, match_text, path_lines

@@ -1,10 +1,10 @@
 """What surfaces print, letter by letter. A change here is a change that users see."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.discovery import Located
 from app.outcomes import FirstFailure, IndexReport

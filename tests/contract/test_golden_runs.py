@@ -1,9 +1,9 @@
 """What `knowledge runs` prints, letter by letter. A change here is a change that users see."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.approving import HeldList
 from app.discovery import Located

@@ -4,11 +4,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.present import json_text
 from app.present_documents import chunk_json, chunk_text, document_json, document_on_terminal

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from app import doctor_embeddings
 from app.doctor import diagnose, exit_status
@@ -214,7 +214,7 @@ def test_what_is_pending_and_what_was_split_is_counted() -> None:
 )
 def test_the_hint_about_prefixes(changes: dict[str, str], state: CheckState, words: str) -> None:
     """S1-28: a hint, never fatal."""
-    prefixes = checked(replace(SETTINGS, **changes))["prefixes"]  # type: ignore[arg-type]
+    prefixes = checked(replace(SETTINGS, **changes))["prefixes"]
     assert prefixes.state is state
     assert words in prefixes.detail + prefixes.hint
     assert state is not CheckState.FAIL or not prefixes.is_fatal

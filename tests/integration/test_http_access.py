@@ -1,9 +1,9 @@
 """Who may ask over HTTP: names, origins, tokens, proxies; decided before a body is read (issue 6, point 2; T27)."""
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
@@ -197,10 +197,10 @@ def test_who_asks_is_found_out_before_a_body_is_read(base: Settings, tokens: Ser
 
 
 def test_only_one_token_leaves_the_other_scope_to_nobody(base: Settings, tokens: ServerSettings) -> None:
-    with asked(base, dataclasses.replace(tokens, operate_token_file=None)) as client:
+    with asked(base, msgspec.structs.replace(tokens, operate_token_file=None)) as client:
         assert client.get("/v1/runs", headers=bearer(READ)).status_code == 200
         assert client.post(STEER, headers=bearer(OPERATE)).status_code == 401
-    with asked(base, dataclasses.replace(tokens, read_token_file=None)) as client:
+    with asked(base, msgspec.structs.replace(tokens, read_token_file=None)) as client:
         assert client.get("/v1/runs").status_code == 401
         assert client.get("/v1/runs", headers=bearer(OPERATE)).status_code == 200
 
@@ -225,20 +225,20 @@ def test_every_answer_has_what_keeps_it_inert(plain: TestClient, guarded: TestCl
 def test_a_place_that_others_reach_needs_somebody_to_ask(base: Settings, tokens: ServerSettings, host: str) -> None:
     """T27: a bind beyond this machine without a token refuses to start (2), and names the keys."""
     with pytest.raises(ConfigurationError) as caught:
-        refuse_open_place(dataclasses.replace(base, server=ServerSettings(host=host)))
+        refuse_open_place(msgspec.structs.replace(base, server=ServerSettings(host=host)))
     assert caught.value.exit_status == 2
     assert "server.host" in caught.value.message
     assert "server.read_token_env" in caught.value.hint
-    refuse_open_place(dataclasses.replace(base, server=dataclasses.replace(tokens, host=host)))
+    refuse_open_place(msgspec.structs.replace(base, server=msgspec.structs.replace(tokens, host=host)))
     by_proxy = ServerSettings(host=host, auth="proxy", trusted_proxies=("10.0.0.7",))
-    refuse_open_place(dataclasses.replace(base, server=by_proxy))
-    refuse_open_place(dataclasses.replace(base, server=ServerSettings(host="localhost")))
+    refuse_open_place(msgspec.structs.replace(base, server=by_proxy))
+    refuse_open_place(msgspec.structs.replace(base, server=ServerSettings(host="localhost")))
 
 
 def test_health_is_for_everybody_and_numbers_for_those_who_know_a_name(base: Settings, tokens: ServerSettings) -> None:
     from starlette.responses import PlainTextResponse
 
-    settings = dataclasses.replace(base, server=dataclasses.replace(tokens, allowed_hosts=("serve",)))
+    settings = msgspec.structs.replace(base, server=msgspec.structs.replace(tokens, allowed_hosts=("serve",)))
     with http_parts(Loaded(Located("store", None, settings.home), settings)) as parts:
         client = TestClient(service_app(parts, PlainTextResponse("health")), base_url=ORIGIN)
         for path in ("/healthz", "/readyz"):
@@ -279,7 +279,7 @@ def test_agents_ask_by_the_same_rules(base: Settings, tokens: ServerSettings) ->
     """P28, T27: /mcp is there where a tool is listed, behind the same gate; with a port of its own, only there."""
     from server.http.service import mcp_only_app
 
-    tools = dataclasses.replace(base, mcp=McpSettings(("knowledge_search",)))
+    tools = msgspec.structs.replace(base, mcp=McpSettings(("knowledge_search",)))
     message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     accepts = {"accept": "application/json, text/event-stream"}
     with asked(base, ServerSettings()) as client:
@@ -289,7 +289,7 @@ def test_agents_ask_by_the_same_rules(base: Settings, tokens: ServerSettings) ->
         assert client.post("/mcp", json=message, headers=accepts | {"host": EVIL}).status_code == 421
         assert client.post("/mcp", json=message, headers=accepts | {"origin": f"http://{EVIL}"}).status_code == 403
         assert client.post("/mcp", json=message, headers=accepts | bearer(READ)).json()["result"] == {}
-    apart = dataclasses.replace(tools, mcp=McpSettings(("knowledge_search",), port=9), server=tokens)
+    apart = msgspec.structs.replace(tools, mcp=McpSettings(("knowledge_search",), port=9), server=tokens)
     with asked(apart, tokens) as client:
         assert client.post("/mcp", json=message, headers=accepts | bearer(READ)).status_code == 404
     with http_parts(Loaded(Located("store", None, base.home), apart)) as parts:

@@ -1,8 +1,8 @@
 """Behind a reverse proxy: whose word counts, and for what (issue 6, point 3)."""
 
-import dataclasses
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from domain.settings import ServerSettings, Settings
@@ -54,7 +54,7 @@ def test_what_a_page_makes_a_browser_send_is_no_change_though_a_proxy_vouches(ba
 
 def test_a_name_that_leads_here_does_not_speak_with_the_proxys_voice(base: Settings) -> None:
     """A page whose name leads to this machine can set any header but Host."""
-    server = dataclasses.replace(PROXY, trusted_proxies=("127.0.0.1",))
+    server = msgspec.structs.replace(PROXY, trusted_proxies=("127.0.0.1",))
     forged = {"x-forwarded-user": "ann", "x-forwarded-host": "localhost", "x-forwarded-proto": "http"}
     with asked(base, server) as client:
         assert client.get("/v1/runs", headers={"host": EVIL, **forged}).status_code == 421

@@ -1,8 +1,8 @@
 """Errors over HTTP name places of the machine to operators only (T28): a reader is not told where anything lies."""
 
-import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from domain.settings import McpSettings
@@ -26,7 +26,7 @@ def test_a_broken_index_is_told_without_its_place(tmp_path: Path, path: str) -> 
 
 
 def test_tools_over_http_are_told_without_it_too(tmp_path: Path) -> None:
-    settings = dataclasses.replace(build_base(tmp_path), mcp=McpSettings(tools=("knowledge_search",)))
+    settings = msgspec.structs.replace(build_base(tmp_path), mcp=McpSettings(tools=("knowledge_search",)))
     layout_of(settings).database.write_bytes(b"no database any more" * 500)
     call = {
         "jsonrpc": "2.0",

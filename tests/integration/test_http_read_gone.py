@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 from anyio import CapacityLimiter
+from msgspec.structs import replace
 from starlette.types import Message
 
 from app.config import Loaded

@@ -1,12 +1,12 @@
 """Signing in: a token becomes a cookie, never an address; changes prove that they are meant (issue 6, point 3)."""
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
@@ -36,8 +36,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 @contextmanager
 def browser(settings: Settings, origin: str = ORIGIN, **changes: object) -> Iterator[TestClient]:
-    server = dataclasses.replace(settings.server, **changes)  # type: ignore[arg-type]
-    settings = dataclasses.replace(settings, server=server)
+    server = msgspec.structs.replace(settings.server, **changes)
+    settings = msgspec.structs.replace(settings, server=server)
     with (
         http_parts(Loaded(Located("store", None, settings.home), settings)) as parts,
         TestClient(http_app(parts), base_url=origin, follow_redirects=False, raise_server_exceptions=False) as client,
@@ -257,11 +257,11 @@ def test_a_new_sign_in_ends_the_session_before(client: TestClient) -> None:
 
 
 def test_where_nobody_signs_in_there_is_no_form(tmp_path: Path, base: Settings) -> None:
-    open_to_all = dataclasses.replace(base, server=ServerSettings())
+    open_to_all = msgspec.structs.replace(base, server=ServerSettings())
     with browser(open_to_all) as client:
         assert client.get("/sign-in").status_code == 404
         assert client.get("/").status_code == 200
         assert client.post(STEER, headers=OWN | {"x-form-token": form_token(client)}).status_code not in (403, 415)
-    by_proxy = dataclasses.replace(base, server=ServerSettings(auth="proxy", trusted_proxies=("10.0.0.7",)))
+    by_proxy = msgspec.structs.replace(base, server=ServerSettings(auth="proxy", trusted_proxies=("10.0.0.7",)))
     with browser(by_proxy) as client:
         assert client.get("/").headers["content-type"] == "application/problem+json"

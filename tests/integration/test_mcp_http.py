@@ -1,7 +1,6 @@
 """MCP over HTTP: the SDK's own client, and what no client would send."""
 
 import asyncio
-import dataclasses
 import gc
 import json
 import shutil
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from httpx2 import AsyncClient
 from mcp import MCPError
@@ -178,7 +178,7 @@ async def test_requests_that_are_none_of_ours(url: str) -> None:
 async def test_a_token_is_wanted_where_there_is_one(base: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """T27: reading is enough."""
     monkeypatch.setenv("READ_IT", "r" * 32)
-    guarded = dataclasses.replace(base, server=ServerSettings(read_token_env="READ_IT"))
+    guarded = msgspec.structs.replace(base, server=ServerSettings(read_token_env="READ_IT"))
     async with serving(guarded) as url:
         async with AsyncClient(headers=HEADERS, timeout=60) as http:
             nobody = await http.post(url, json=SEARCH)

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from app.approving import HELD

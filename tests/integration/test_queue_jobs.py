@@ -14,6 +14,7 @@ from arq.connections import ArqRedis
 from arq.worker import Worker
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.pipeline import _run_worker as run_worker
 from app.pipeline import build_write_worker
@@ -299,8 +300,7 @@ def _job(key: str, version: int, kind: str) -> Job:
     if kind == "remove":
         return RemoveWrite(key, observed_ns, 1)
     made = document_write(key, f"# {key}\n\nversion {version}\n", generation=1)
-    fields = {name: getattr(made, name) for name in made.__dataclass_fields__}
-    return DocumentWrite(**(fields | {"observed_ns": observed_ns, "checked_ns": observed_ns}))
+    return replace(made, observed_ns=observed_ns, checked_ns=observed_ns)
 
 
 JOBS = st.lists(

@@ -1,10 +1,10 @@
 """A queue with a password: told apart from one that does not answer."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from redis import Redis
 
 from app.doctor import diagnose

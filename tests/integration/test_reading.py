@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
 from domain.files import Reason
 from tests.support.scratch import scratch_directory
@@ -41,7 +42,7 @@ def test_a_file_is_read_with_what_fstat_said(root: Path) -> None:
     status = (root / "a.md").stat()
     assert isinstance(answer, FileRead)
     assert answer.raw == b"alpha"
-    assert answer.stat[:3] == (5, status.st_mtime_ns, status.st_ctime_ns)
+    assert astuple(answer.stat)[:3] == (5, status.st_mtime_ns, status.st_ctime_ns)
     assert answer.observed_ns >= status.st_mtime_ns
 
 

@@ -1,11 +1,11 @@
 """Searches whose meaning is missing, old, late or not wanted: what answers, and what is said of it."""
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.present import tier_line
 from app.present_search import IndexState, search_json, search_text
@@ -121,7 +121,7 @@ def test_a_model_that_says_it_is_another_is_an_error(base: MeaningBase, monkeypa
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "vector"])
 @pytest.mark.parametrize("changed", [{"model": "other"}, {"query_prefix": ""}, {"document_prefix": "text: "}])
 def test_vectors_of_another_configuration_do_not_answer(base: MeaningBase, mode: str, changed: dict[str, str]) -> None:
-    base.settings = replace(SETTINGS, **changed)  # type: ignore[arg-type]
+    base.settings = replace(SETTINGS, **changed)
     with pytest.raises(EmbeddingsChangedError) as told:
         base.ask("automobile", mode=mode)
     assert next(iter(changed)) in told.value.message

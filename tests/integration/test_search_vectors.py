@@ -4,10 +4,10 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.present import tier_line
 from app.present_search import IndexState, search_json, search_text

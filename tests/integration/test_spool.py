@@ -1,10 +1,10 @@
 """Finished pages on their way through the spool."""
 
 import errno
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from domain.errors import DiskFullError, KnowledgeError, StorageError
 from domain.files import FileCheck, Page

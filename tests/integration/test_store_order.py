@@ -1,10 +1,10 @@
 """C-04, R25: whatever order the readings of one file arrive in, the newest of them is what the store says."""
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from domain.files import FileStat, Reason
@@ -30,7 +30,7 @@ def writer(tmp_path: Path) -> Iterator[SqliteStoreWriter]:
 
 def reading(observed_ns: int) -> WriteGroup:
     made = document_write(KEY, f"# Read\n\nat {observed_ns}\n", generation=1)
-    return WriteGroup(documents=[dataclasses.replace(made, observed_ns=observed_ns, checked_ns=observed_ns)])
+    return WriteGroup(documents=[msgspec.structs.replace(made, observed_ns=observed_ns, checked_ns=observed_ns)])
 
 
 def skipping(observed_ns: int) -> WriteGroup:

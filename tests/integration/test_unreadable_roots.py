@@ -3,10 +3,10 @@
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.discovery import Located
 from app.doctor_roots import check_roots

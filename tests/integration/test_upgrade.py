@@ -2,10 +2,10 @@
 
 import shutil
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app import maintenance
 from app.consistency import is_older_than_recorded

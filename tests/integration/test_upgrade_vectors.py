@@ -1,12 +1,12 @@
 """The vectors of an upgrade: what a model was paid for is taken over where it fits, and what does not fit is told."""
 
 import zlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from app.index_request import EmbeddingNotice
 from app.progress import RunProgress

@@ -1,10 +1,10 @@
 """The HTTP service asked by somebody in particular: from an address, with a token, under rules of its own."""
 
-import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from starlette.testclient import TestClient
 
 from app.config import Loaded
@@ -28,7 +28,7 @@ def with_tokens(folder: Path) -> ServerSettings:
 
 @contextmanager
 def asked(settings: Settings, server: ServerSettings, *, peer: str = "127.0.0.1") -> Iterator[TestClient]:
-    settings = dataclasses.replace(settings, server=server)
+    settings = msgspec.structs.replace(settings, server=server)
     with http_parts(Loaded(Located("store", None, settings.home), settings)) as parts:
         client = TestClient(
             http_app(parts), base_url=ORIGIN, client=(peer, 5000), raise_server_exceptions=False, follow_redirects=False

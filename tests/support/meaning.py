@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from app.query_embedder import QueryEmbedder
 from app.searching import answer

@@ -40,7 +40,7 @@ def base_with(where: Path, server: EmbeddingServer, **changes: Any) -> Iterator[
 
 def with_embeddings(base: Base, server: EmbeddingServer | None, **changes: Any) -> Base:
     """The same base under another configuration of embeddings; None: without."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     embeddings = None if server is None else settings_for(server, **changes)
     return Base(replace(base.settings, embeddings=embeddings))

@@ -3,10 +3,10 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from domain.layout import BaseLayout
 from domain.vectors import CANARY_TEXTS, PinnedIdentity, VectorIdentity, sent_hash, sent_text

@@ -4,11 +4,11 @@ import asyncio
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from app.roles import disk_brake
 from app.roles.disk_brake import DiskBrake, FullDisk, Room, room_of

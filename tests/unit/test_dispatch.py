@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from domain.files import FileCheck, Page, Reason
 from scheduler import dispatch

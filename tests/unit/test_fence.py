@@ -1,10 +1,10 @@
 """The fence under any order of jobs (R25): in the end the highest pair stands, and nothing newer is undone."""
 
-from dataclasses import replace
 from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from domain.files import FileStat, Outcome, Reason
 from store.fence import (

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from domain.errors import EmbeddingsChangedError, EmbeddingsUnavailableError
 from domain.files import FileStat, Reason

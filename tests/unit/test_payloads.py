@@ -2,13 +2,13 @@
 
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from domain.files import FileCheck, Page
 from scheduler.queue.payloads import (

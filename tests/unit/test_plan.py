@@ -1,11 +1,11 @@
 """The plan: walk and stored keys merged into what is to be done. Pure, the clock is a number."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from domain.files import WALK_REASONS, FileCheck, FileStat, Page, Reason
 from domain.retry_rules import FailureStanding
@@ -87,10 +87,10 @@ def judged(
         (failure("a"), False),
         (failure("a", next_ns=POLICY.now_ns), True),
         (failure("a", next_ns=0), True),
-        (failure("a", stat=STAT._replace(ctime_ns=CHANGED_NS + 1)), True),
+        (failure("a", stat=replace(STAT, ctime_ns=CHANGED_NS + 1)), True),
         (failure("a", stat=None), True),
         (failure("a", standing="quarantined", next_ns=0), False),
-        (failure("a", standing="quarantined", next_ns=0, stat=STAT._replace(size_bytes=9)), True),
+        (failure("a", standing="quarantined", next_ns=0, stat=replace(STAT, size_bytes=9)), True),
         (failure("a", standing="quarantined", next_ns=0, stat=None), True),
         (failure("a", standing="ignored", next_ns=0), False),
         (failure("a", standing="ignored", next_ns=0, stat=None), False),
@@ -118,7 +118,7 @@ def test_only_who_asks_for_it_has_failures_tried_early(standing: FailureStanding
 def test_a_file_that_ended_its_reader_is_read_alone_when_it_is_tried_again(reason: Reason) -> None:
     """R23: changed or retried, it never meets a process that others need."""
     failures = [failure("b", next_ns=0, reason=reason), failure("c", next_ns=0)]
-    found, tally = judged([walked(key) for key in "abcd"], failures, [stored("b", stat=STAT._replace(size_bytes=1))])
+    found, tally = judged([walked(key) for key in "abcd"], failures, [stored("b", stat=replace(STAT, size_bytes=1))])
     assert found[1] == (FileCheck("b", HASH, is_suspect=True), 100)
     assert list(into_pages(found, "docs", files_per_page=64)) == [
         Page(1, "docs", (FileCheck("b", HASH),), alone=True),
@@ -128,7 +128,7 @@ def test_a_file_that_ended_its_reader_is_read_alone_when_it_is_tried_again(reaso
 
 
 def test_a_changed_document_whose_check_failed_is_left_alone_too() -> None:
-    newer = STAT._replace(mtime_ns=CHANGED_NS + 5)
+    newer = replace(STAT, mtime_ns=CHANGED_NS + 5)
     found, tally = judged([walked("a", stat=newer)], [failure("a", stat=newer)], [stored("a")])
     assert (found, tally.failed, tally.unchanged) == ([], 1, 0)
 
@@ -182,7 +182,7 @@ def test_the_merge_is_set_arithmetic(
     files = [
         walked(
             key,
-            stat=STAT._replace(size_bytes=101) if key in changed else STAT,
+            stat=replace(STAT, size_bytes=101) if key in changed else STAT,
             skip=Reason.EXCLUDED if key in left_out else None,
         )
         for key in sorted(on_disk)
@@ -209,10 +209,10 @@ def test_the_merge_is_set_arithmetic(
     assert tally.met == tally.unchanged + tally.skipped + tally.to_check
 
 
-@pytest.mark.parametrize("field", FileStat._fields)
+@pytest.mark.parametrize("field", FileStat.__struct_fields__)
 def test_a_file_is_unchanged_only_when_all_of_stat_is(field: str) -> None:
     """R26."""
-    other = STAT._replace(**{field: getattr(STAT, field) + 1})
+    other = replace(STAT, **{field: getattr(STAT, field) + 1})
     assert planned([walked("a")], [stored("a")])[0] == []
     assert planned([walked("a", stat=other)], [stored("a")])[0] == [check("a", HASH, other.size_bytes)]
 
@@ -235,7 +235,7 @@ def test_a_check_soon_after_a_change_proves_nothing(checked_ns: int, is_trusted:
 @pytest.mark.parametrize("field", ["mtime_ns", "ctime_ns"])
 def test_times_in_the_future_prove_nothing(field: str) -> None:
     """R26, P29: whichever of the two lies ahead of the clock."""
-    stat = STAT._replace(**{field: POLICY.now_ns + 1})
+    stat = replace(STAT, **{field: POLICY.now_ns + 1})
     known = stored("a", stat=stat, checked_ns=POLICY.now_ns + 10 * RACY_WINDOW_NS)
     assert planned([walked("a", stat=stat)], [known])[0] == [check("a", HASH)]
     later = replace(POLICY, now_ns=POLICY.now_ns + 1)
@@ -260,7 +260,7 @@ def test_hashing_everything_and_cutting_everything() -> None:
 @pytest.mark.parametrize("reason", [Reason.NOT_UTF8, Reason.EMPTY, Reason.TOO_LARGE])
 def test_a_skipped_file_that_did_not_change_is_not_read_again(reason: Reason) -> None:
     """R33: as cheap as a document, and still reported."""
-    large = STAT._replace(size_bytes=501)
+    large = replace(STAT, size_bytes=501)
     items, tally = planned([walked("a", stat=large)], [stored("a", stat=large, reason=reason.value)])
     assert items == []
     assert tally.skips == {reason: 1}
@@ -269,7 +269,7 @@ def test_a_skipped_file_that_did_not_change_is_not_read_again(reason: Reason) ->
 
 
 def test_a_skipped_file_is_read_again_when_that_may_help() -> None:
-    changed = walked("a", stat=STAT._replace(size_bytes=1))
+    changed = walked("a", stat=replace(STAT, size_bytes=1))
     assert planned([changed], [stored("a", reason="not_utf8")])[0] == [check("a", size_bytes=1)]
     assert planned([walked("a")], [stored("a", reason="not_utf8", checked_ns=CHANGED_NS)])[0] == [check("a")]
     assert planned([walked("a")], [stored("a", reason="not_utf8")], replace(POLICY, force=True))[0] == [check("a")]
@@ -368,9 +368,9 @@ def test_candidates_pass_through_in_their_place() -> None:
 def test_what_this_run_has_done_before_it_was_taken_over_is_not_done_again() -> None:
     """A reindex whose scheduler was killed goes on; a file that changed since is read again."""
     policy = replace(POLICY, force=True, trust_stat=False, generation=7)
-    done = stored("docs/a")._replace(generation=7)
-    changed = stored("docs/b")._replace(generation=7, stat=FileStat(1, 2, 3, 4, 5))
-    older = stored("docs/c")._replace(generation=6)
+    done = replace(stored("docs/a"), generation=7)
+    changed = replace(stored("docs/b"), generation=7, stat=FileStat(1, 2, 3, 4, 5))
+    older = replace(stored("docs/c"), generation=6)
     tally = PlanTally()
     planned = list(plan([walked("docs/a"), walked("docs/b"), walked("docs/c")], [done, changed, older], policy, tally))
     assert [item[0].key for item in planned if isinstance(item, tuple)] == ["docs/b", "docs/c"]
@@ -380,8 +380,8 @@ def test_what_this_run_has_done_before_it_was_taken_over_is_not_done_again() -> 
 def test_what_this_run_has_skipped_before_its_process_was_replaced_is_counted_once() -> None:
     """P2: its page has counted it; a run that was taken over told of one skipped file more than there were."""
     policy = replace(POLICY, generation=7)
-    done = stored("docs/a", reason="not_utf8")._replace(generation=7)
-    older = stored("docs/b", reason="not_utf8")._replace(generation=6)
+    done = replace(stored("docs/a", reason="not_utf8"), generation=7)
+    older = replace(stored("docs/b", reason="not_utf8"), generation=6)
     actions, tally = planned([walked("docs/a"), walked("docs/b")], [done, older], policy)
     assert (actions, tally.skipped, tally.first_skips) == ([], 1, {Reason("not_utf8"): "docs/b"})
 

@@ -1,11 +1,11 @@
 """Times of jobs and clocks of roles: nothing of ours is compared with the clock of another process (P29, fault 16)."""
 
 import time
-from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError
 

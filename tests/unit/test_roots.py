@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.roots import RootScope, scopes_of_run
 from domain.errors import UsageError

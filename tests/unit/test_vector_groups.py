@@ -1,9 +1,8 @@
 """Vectors in what one transaction carries: bounded, halved down to the guilty, recorded with their page."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from domain.files import Outcome, Reason
 from domain.vectors import LINK_WEIGHT_BYTES, vector_weight_bytes

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from domain.files import FileFailure, Outcome, Reason
 from domain.vectors import LINK_WEIGHT_BYTES
@@ -63,8 +65,7 @@ def group_of(pages: Sequence[FinishedPage]) -> WriteGroup:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """What the store answered for every key of a group, and the documents that it refused."""
 
     results: tuple[Applied, ...]

@@ -1,9 +1,10 @@
 """The jobs of the write queue: a finished page comes out of the spool and into the writer's inbox."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from scheduler.queue.client import PageQueue, park
 from scheduler.queue.names import QueueNames
@@ -15,8 +16,7 @@ from workers.jobs import BAD_PAYLOAD, STALE_JOB
 from workers.writer.inbox import DocumentWriter
 
 
-@dataclass(frozen=True, slots=True)
-class WriterContext:
+class WriterContext(Struct, frozen=True):
     """What the write queue's jobs work with."""
 
     names: QueueNames

@@ -9,11 +9,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from app.progress import RunProgress
 from app.upgrade_report import UpgradeRequest
