@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.settings import QueueSettings
 from scheduler.watch import DEFAULT_DEBOUNCE_S
 from store.run_port import RunRecord
 from store.state import SqliteStateStore
@@ -61,7 +62,7 @@ def _is_over(it: Chaos) -> bool:
 
 def test_a_storm_of_changes_ends_with_an_index_that_is_as_the_files_are(note_figure: NoteFigure) -> None:
     """P22: faster than they are taken; saved aside, deleted and made again, renamed. The kernel may drop events."""
-    with chaos(FILES, embeddings="", root=WATCHED) as it:
+    with chaos(FILES, embeddings="", root=WATCHED, files_per_job=QueueSettings().files_per_job) as it:
         it.service.start_all()
         assert it.ended(it.service.first_run()).state == "done"
         (scheduler,) = it.service.of("scheduler")

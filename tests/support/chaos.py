@@ -163,9 +163,10 @@ def chaos(
     embeddings: str = "together",
     root: str = "docs/",
     more: str = "",
+    files_per_job: int = 4,
 ) -> Iterator[Chaos]:
     """Its parts are there, roles are not started. `embeddings`: how the vector tier commits, "" for none; `root`: how
-    the configuration names the folder of the files."""
+    the configuration names the folder of the files; `files_per_job`: few, so that harm meets many jobs."""
     with scratch_directory() as folder, embedding_server(dimension=DIMENSION, delay_per_input_s=0.004) as model:
         for number in range(files):
             path = folder / "docs" / f"{number % 8}" / f"{number:04}.md"
@@ -177,7 +178,7 @@ def chaos(
             "knowledge:",
             "  identity: base",
             f"  paths: [{root}]",
-            f"  queue: {{url: 'unix://{queue.socket}', files_per_job: 4}}",
+            f"  queue: {{url: 'unix://{queue.socket}', files_per_job: {files_per_job}}}",
         ]
         if embeddings:
             model_lines = f"base_url: '{model.url}', model: m, batch: 8, timeout: 5s, commit: {embeddings}"
