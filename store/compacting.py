@@ -81,7 +81,7 @@ def rewrite_whole(connection: driver.Connection, path: Path) -> None:
 def truncate_log(connection: driver.Connection, path: Path) -> bool:
     """Write the log back and cut it to nothing; False where a reader that looks at an older state kept it from that."""
     with translated(path):
-        return log_keeping.truncate_log(connection, wait_ms=round(BUSY_TIMEOUT_S * 1000))
+        return log_keeping.truncate_log(connection, round(BUSY_TIMEOUT_S * 1000))
 
 
 def _segments(connection: driver.Connection, table: str) -> int:

@@ -3,7 +3,7 @@
 SQLite folds the log into the file by itself every so many pages, but only as far as the oldest reader permits, and
 begins it anew only when there is none: readers that overlap starve it, and it grows by what is written. A truncating
 checkpoint waits a little for the readers to be gone; it is tried when the log has become large. Whether it has done
-anything is told by the frames, never by the busy flag.
+anything is told by the frames, never by the busy flag alone.
 
 The wait is made of short ones, because a long one can be in vain from its first moment: a checkpoint waits for those
 who read an older state by the number of their read lock, and where the last of them goes and a new reader takes the
@@ -43,7 +43,7 @@ class LogKeeper:
         if self.log_bytes() <= large_bytes or self._clock_s() - self._tried_s < TRY_EVERY_S:
             return False
         self._tried_s = self._clock_s()
-        return truncate_log(self._connection)
+        return truncate_log(self._connection, WAIT_FOR_READERS_MS)
 
     def log_bytes(self) -> int:
         with suppress(OSError):
@@ -51,12 +51,11 @@ class LogKeeper:
         return 0
 
 
-def truncate_log(connection: driver.Connection, wait_ms: int | None = None) -> bool:
+def truncate_log(connection: driver.Connection, wait_ms: int) -> bool:
     """Fold the whole log in and begin it anew; False where a reader holds a part of it.
 
-    Waits for readers 0.3 s at most, or `wait_ms`. Raises the driver's errors.
+    Waits for readers `wait_ms` at most. Raises the driver's errors.
     """
-    wait_ms = WAIT_FOR_READERS_MS if wait_ms is None else wait_ms
     connection.execute(f"PRAGMA busy_timeout = {_WAIT_AT_ONCE_MS}")
     try:
         return any(_truncate(connection) for _ in range(max(1, wait_ms // _WAIT_AT_ONCE_MS)))
@@ -65,5 +64,5 @@ def truncate_log(connection: driver.Connection, wait_ms: int | None = None) -> b
 
 
 def _truncate(connection: driver.Connection) -> bool:
-    _, in_log, folded_in = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return int(in_log) == int(folded_in) == 0
+    """Not busy and no frames. Either alone proves nothing: beside a writer there may be none, and the file stands."""
+    return tuple(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()) == (0, 0, 0)

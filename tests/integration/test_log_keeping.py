@@ -91,5 +91,18 @@ def test_readers_that_overlap_do_not_let_it_grow_without_bound(database: Path, m
 def test_the_time_that_a_writer_waits_for_others_stays_as_it_was(database: Path) -> None:
     with closing(open_writer(database, synchronous="NORMAL")) as connection:
         before = connection.execute("PRAGMA busy_timeout").fetchone()
-        truncate_log(connection)
+        truncate_log(connection, log_keeping.WAIT_FOR_READERS_MS)
         assert connection.execute("PRAGMA busy_timeout").fetchone() == before
+
+
+def test_a_log_that_another_writer_is_at_is_not_told_as_cut(database: Path) -> None:
+    """It may hold no frame and still have its length, and in it what was removed."""
+    with (
+        closing(open_writer(database, synchronous="NORMAL")) as connection,
+        closing(open_writer(database, synchronous="NORMAL")) as other,
+    ):
+        assert truncate_log(connection, log_keeping.WAIT_FOR_READERS_MS)
+        other.execute("BEGIN IMMEDIATE")
+        assert not truncate_log(connection, log_keeping.WAIT_FOR_READERS_MS)
+        other.execute("COMMIT")
+        assert truncate_log(connection, log_keeping.WAIT_FOR_READERS_MS)
